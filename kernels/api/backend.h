@@ -1,0 +1,113 @@
+#ifndef BATON_KERNELS_API_BACKEND_H_
+#define BATON_KERNELS_API_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/api/kv_layout.h"
+#include "kernels/api/tensor.h"
+
+namespace baton::kernels {
+
+// A weight matrix in a backend's own packing. Immutable after Pack().
+class PackedMatrix {
+ public:
+  virtual ~PackedMatrix() = default;
+  virtual int64_t rows() const = 0;  // outputs
+  virtual int64_t cols() const = 0;  // inputs
+  virtual size_t bytes() const = 0;  // memory the packing takes
+};
+
+// Where one matrix product of a Linear call goes: out[r * rows + o].
+struct LinearTarget {
+  const PackedMatrix* weights = nullptr;
+  float* out = nullptr;
+  bool accumulate = false;  // out += product instead of out = product; the
+                            // product is finished first, then one IEEE add
+};
+
+// Consecutive positions of one sequence inside a step. Rows of a step are
+// numbered 0..n-1 over all its sequences; this sequence owns
+// [first_row, first_row + row_count), for positions starting at
+// first_position. `blocks[i]` points to the block of positions 16i..16i+15
+// and covers at least first_position + row_count positions.
+struct SequenceRows {
+  int first_row = 0;
+  int row_count = 0;
+  int first_position = 0;
+  absl::Span<std::byte* const> blocks;
+};
+
+// The operations of a forward pass, all in numerics class exact-v1 (formulas:
+// kernels/reference and kernels/README.md): every backend, instruction set,
+// thread count and batch gives the same bits per row.
+//
+// Activations are fp32, row-major, [n, width]. Outputs may alias inputs only
+// where said. Pointers are valid for the whole shape; sizes were validated by
+// the caller. Calls on one backend must not overlap in time; it runs them on
+// its own threads and returns when the result is complete.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const = 0;  // "reference", "cpu-avx512", ...
+  virtual int threads() const = 0;
+
+  // Converts a file matrix. INVALID_ARGUMENT when the view breaks its
+  // requirements; never keeps `view.data`.
+  virtual absl::StatusOr<std::unique_ptr<PackedMatrix>> Pack(
+      const MatrixView& view) = 0;
+
+  // out[i, :] = row ids[i] of `table`, dequantised. Ids are in range.
+  virtual void Embed(const PackedMatrix& table, absl::Span<const uint32_t> ids,
+                     float* out) = 0;
+
+  // out[r, i] = x[r, i] / sqrt(mean_i x² + eps) * weight[i]. out may be x.
+  virtual void RmsNorm(const float* x, const float* weight, int n, int width,
+                       float eps, float* out) = 0;
+
+  // For each target: out[r, o] = Σ_k x[r, k] · w[o, k]; x is [n, cols]. For
+  // quantised weights x is quantised once for all targets (groups of 32).
+  // out must not overlap x.
+  virtual void Linear(const float* x, int n,
+                      absl::Span<const LinearTarget> targets) = 0;
+
+  // Rotates pairs (2i, 2i+1), i < rotary_dims / 2, of every head in place:
+  //   a' = a·cos - b·sin, b' = a·sin + b·cos
+  // x is [n, heads, head_dim]; cos, sin are [max positions, rotary_dims / 2].
+  virtual void RopeInterleaved(float* x, int n, int heads, int head_dim,
+                               int rotary_dims, const float* cos,
+                               const float* sin,
+                               absl::Span<const int32_t> positions) = 0;
+
+  // Rounds k and v, both [n, kv_heads, head_dim], to the cache type (F16
+  // saturates) and writes them into the sequences' blocks at `layer`.
+  virtual void StoreKv(const KvLayout& layout, int layer, const float* k,
+                       const float* v,
+                       absl::Span<const SequenceRows> sequences) = 0;
+
+  // Causal attention of every row over positions 0..its own, scale
+  // 1/sqrt(head_dim); q and out are [n, heads, head_dim], heads % kv_heads
+  // == 0. StoreKv of the same step has run. Exact-v1 point 6.
+  virtual void Attention(const KvLayout& layout, int layer, const float* q,
+                         int heads, absl::Span<const SequenceRows> sequences,
+                         float* out) = 0;
+
+  // out[i] = silu(gate[i]) * up[i] over n·width values. out may be gate or up.
+  virtual void SiluMul(const float* gate, const float* up, int n, int width,
+                       float* out) = 0;
+
+  // finite[r] = whether row r of x, [n, width], holds no NaN or infinity.
+  virtual void FiniteRows(const float* x, int n, int width, bool* finite) = 0;
+
+  // log Σ_i exp(x[i]), in the fixed order of exact-v1 point 5.
+  virtual float LogSumExp(const float* x, int n) = 0;
+};
+
+}  // namespace baton::kernels
+
+#endif  // BATON_KERNELS_API_BACKEND_H_

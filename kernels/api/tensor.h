@@ -1,0 +1,38 @@
+#ifndef BATON_KERNELS_API_TENSOR_H_
+#define BATON_KERNELS_API_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/types/span.h"
+
+namespace baton::kernels {
+
+// Element types of tensors as GGUF v3 stores them (ggml block formats).
+enum class TensorType : uint8_t {
+  kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ4_K, kQ5_K, kQ6_K,
+};
+
+struct TensorTypeTraits {
+  std::string_view name;  // "Q4_1"
+  int block_elements;     // 1, 32 or 256
+  int block_bytes;
+};
+
+// Never fails: every enumerator has traits.
+const TensorTypeTraits& TraitsOf(TensorType type);
+
+// A row-major matrix in its file format, not owned: row r holds the weights of
+// output r, `cols` inputs each, blocks along the row.
+// Requires: cols % block_elements == 0, data.size() == rows * row bytes.
+struct MatrixView {
+  TensorType type = TensorType::kF32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  absl::Span<const std::byte> data;
+};
+
+}  // namespace baton::kernels
+
+#endif  // BATON_KERNELS_API_TENSOR_H_
