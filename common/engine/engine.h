@@ -1,0 +1,75 @@
+#ifndef BATON_COMMON_ENGINE_ENGINE_H_
+#define BATON_COMMON_ENGINE_ENGINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/monotonic_time.h"
+#include "common/model/model.h"
+#include "common/sampling/sampling.h"
+#include "common/tokens/token.h"
+#include "kernels/api/backend.h"
+
+namespace baton {
+
+// One draw from the logits of a span's last row. Everything is copied or
+// shared so that the step owns what it reads.
+struct DrawRequest {
+  std::shared_ptr<const SamplingParams> params;
+  TokenCounts counts;
+  uint32_t choice = 0;
+  uint64_t position = 0;           // see DrawContext
+  std::vector<TokenId> banned;
+};
+
+// A run of consecutive positions of one sequence in a step: a prefill chunk
+// (many tokens) or a decode step (one token).
+struct StepSpan {
+  std::vector<TokenId> tokens;
+  uint32_t first_position = 0;
+  std::vector<std::byte*> blocks;   // cover first_position + tokens.size()
+  std::vector<DrawRequest> draws;   // from the last row; empty: no logits
+};
+
+// One result per span, in order.
+struct SpanResult {
+  absl::Status status;  // INTERNAL: NaN or infinity in this span's rows
+  std::vector<SampledToken> draws;  // as asked, empty unless status is OK
+};
+
+struct StepResult {
+  std::vector<SpanResult> spans;
+  Duration elapsed{};
+};
+
+// Runs forward passes over a batch: mixed prefill chunks and decode rows. The
+// result of a span never depends on the other spans (exact-v1). Calls must not
+// overlap; workers call it from their compute thread.
+class Engine {
+ public:
+  // `model` and its backend outlive the engine. `max_rows` bounds the rows of
+  // one step and sizes the activation buffers once.
+  Engine(const Model* model, uint32_t max_rows);
+  ~Engine();
+
+  // INVALID_ARGUMENT when the rows exceed max_rows, a span is empty, a token
+  // is outside the vocabulary or the blocks do not cover the span; then
+  // nothing was written.
+  absl::StatusOr<StepResult> Step(absl::Span<const StepSpan> spans);
+
+  uint32_t max_rows() const;
+
+ private:
+  struct Buffers;
+  const Model* model_;
+  std::unique_ptr<Buffers> buffers_;
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_ENGINE_ENGINE_H_
