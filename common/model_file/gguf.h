@@ -17,8 +17,8 @@ namespace baton {
 // Number of a tensor's element type as the file has it (ggml_type).
 struct GgufTensor {
   std::string name;
-  uint32_t type = 0;              // ggml_type; a supported one, see GgufTypes
-  std::vector<uint64_t> shape;    // ggml order: shape[0] runs fastest
+  uint32_t type = 0;            // ggml_type; a supported one, see GgufTypes
+  std::vector<uint64_t> shape;  // ggml order: shape[0] runs fastest
   absl::Span<const std::byte> data;  // inside the mapping
 
   uint64_t elements() const;
@@ -61,7 +61,7 @@ class GgufFile {
   // Short human-readable form of a value ("f32[49152]", "llama", 8192).
   std::string Describe(std::string_view key) const;
 
-  const std::vector<GgufTensor>& tensors() const;  // file order
+  const std::vector<GgufTensor>& tensors() const;             // file order
   const GgufTensor* FindTensor(std::string_view name) const;  // or nullptr
 
   // SHA-256 over the whole file, 32 bytes; computed at the first call.

@@ -1,0 +1,35 @@
+#ifndef BATON_COMMON_MODEL_FILE_MAPPED_FILE_H_
+#define BATON_COMMON_MODEL_FILE_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace baton {
+
+// A regular file mapped read-only for the life of the object.
+class MappedFile {
+ public:
+  // NOT_FOUND when there is no such file; FAILED_PRECONDITION `path: not a
+  // regular file` for directories, pipes and devices, or with the system's
+  // reason when it cannot be opened or mapped. Never blocks on a pipe.
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(
+      const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  absl::Span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(absl::Span<const std::byte> bytes) : bytes_(bytes) {}
+
+  absl::Span<const std::byte> bytes_;
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_MODEL_FILE_MAPPED_FILE_H_
