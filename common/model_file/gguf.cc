@@ -289,4 +289,8 @@ std::string GgufFile::Sha256() const {
   return impl_->hash;
 }
 
+void GgufFile::ReleasePages(absl::Span<const std::byte> data) const {
+  if (impl_->mapping) impl_->mapping->ReleasePages(data);
+}
+
 }  // namespace baton

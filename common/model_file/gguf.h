@@ -67,6 +67,10 @@ class GgufFile {
   // SHA-256 over the whole file, 32 bytes; computed at the first call.
   std::string Sha256() const;
 
+  // Gives back the memory behind tensor data that will not be read again soon;
+  // touching it later reads the file again. No effect after Parse().
+  void ReleasePages(absl::Span<const std::byte> data) const;
+
  private:
   GgufFile();
   struct Impl;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
@@ -47,6 +48,15 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) {
     munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   }
+}
+
+void MappedFile::ReleasePages(absl::Span<const std::byte> part) const {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + part.size()) / page * page;
+  if (first >= last) return;
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 }  // namespace baton

@@ -24,6 +24,10 @@ class MappedFile {
 
   absl::Span<const std::byte> bytes() const { return bytes_; }
 
+  // Gives back the memory of the whole pages inside `part`, a part of
+  // bytes(); they are read from the file again when touched.
+  void ReleasePages(absl::Span<const std::byte> part) const;
+
  private:
   explicit MappedFile(absl::Span<const std::byte> bytes) : bytes_(bytes) {}
 
