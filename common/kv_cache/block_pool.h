@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,7 @@ struct Ledger {
 
 // All KV blocks of a worker: who holds them and how many are in which state.
 // Knows nothing of memory. Pure: single-threaded, no clock. Every operation
-// costs O(blocks named).
+// costs O(blocks named), times log(free) where blocks leave or enter FREE.
 class BlockPool {
  public:
   BlockPool(WorkerEpoch epoch, uint32_t blocks);
@@ -63,7 +64,7 @@ class BlockPool {
 
   // One more hold on each block; all or nothing. FAILED_PRECONDITION when a
   // reference is stale (other epoch or generation), OUT_OF_RANGE when the id
-  // is not in the pool.
+  // is not in the pool, RESOURCE_EXHAUSTED at 65,535 holds of one use.
   absl::Status Hold(absl::Span<const BlockRef> blocks, BlockUse use);
 
   // Ends one hold of that use on each; all or nothing. A block without holds
@@ -99,11 +100,17 @@ class BlockPool {
   absl::Status Resolve(const BlockRef& ref) const;
   // Index into Ledger::used, or kBlockUses for free.
   static int StateOf(const Block& block);
-  void Count(const Block& block, int delta);
+  uint32_t& Counter(const Block& block);
+  // Ends a hold of `from` and begins one of `to` on each block, in that order;
+  // frees nothing. All or nothing.
+  absl::Status Change(absl::Span<const BlockRef> blocks,
+                      std::optional<BlockUse> from, std::optional<BlockUse> to);
+  absl::Status ChangeOne(const BlockRef& ref, std::optional<BlockUse> from,
+                         std::optional<BlockUse> to);
 
   WorkerEpoch epoch_;
   std::vector<Block> blocks_;
-  std::vector<uint32_t> free_;  // heap or stack of ids, see .cc
+  std::vector<uint32_t> free_;  // min-heap of ids
   Ledger ledger_;
 };
 
