@@ -5,13 +5,24 @@
 #include <cstdint>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 
 namespace baton::kernels {
 
 // Element types of tensors as GGUF v3 stores them (ggml block formats).
 enum class TensorType : uint8_t {
-  kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ4_K, kQ5_K, kQ6_K,
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
 };
 
 struct TensorTypeTraits {
@@ -32,6 +43,9 @@ struct MatrixView {
   int64_t cols = 0;
   absl::Span<const std::byte> data;
 };
+
+// INVALID_ARGUMENT unless `view` meets its requirements and is not empty.
+absl::Status ValidateMatrix(const MatrixView& view);
 
 }  // namespace baton::kernels
 

@@ -1,0 +1,49 @@
+#include "kernels/api/tensor.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace baton::kernels {
+namespace {
+
+constexpr TensorTypeTraits kTraits[] = {
+    {"F32", 1, 4},      {"F16", 1, 2},      {"BF16", 1, 2},    {"Q8_0", 32, 34},
+    {"Q4_0", 32, 18},   {"Q4_1", 32, 20},   {"Q5_0", 32, 22},  {"Q5_1", 32, 24},
+    {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210}};
+
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+}  // namespace
+
+const TensorTypeTraits& TraitsOf(TensorType type) {
+  return kTraits[static_cast<int>(type)];
+}
+
+absl::Status ValidateMatrix(const MatrixView& view) {
+  const TensorTypeTraits& traits = TraitsOf(view.type);
+  const std::string name(traits.name);
+  if (view.rows <= 0 || view.cols <= 0 ||
+      view.rows > kMaxElements / view.cols) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("matrix of ", view.rows, " rows and ", view.cols,
+                     " columns: both must be positive and their product at "
+                     "most 2^40"));
+  }
+  if (view.cols % traits.block_elements != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("matrix of type ", name, ": ", view.cols,
+                     " columns are not a multiple of ", traits.block_elements));
+  }
+  const int64_t expected =
+      view.rows * (view.cols / traits.block_elements) * traits.block_bytes;
+  if (view.data.size() != static_cast<uint64_t>(expected)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("matrix of type ", name, ", ", view.rows, " x ", view.cols,
+                     ": given ", view.data.size(), " bytes, need ", expected));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace baton::kernels

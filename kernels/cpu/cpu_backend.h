@@ -1,0 +1,40 @@
+#ifndef BATON_KERNELS_CPU_CPU_BACKEND_H_
+#define BATON_KERNELS_CPU_CPU_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kernels/api/backend.h"
+
+namespace baton::kernels {
+
+enum class Isa : uint8_t { kAuto, kScalar, kAvx2, kAvx512 };
+
+// "auto", "scalar", "avx2", "avx512".
+std::string_view IsaName(Isa isa);
+
+// INVALID_ARGUMENT naming the accepted names.
+absl::StatusOr<Isa> ParseIsa(std::string_view name);
+
+// Whether this machine and its operating system run `isa`: kAvx2 needs AVX2,
+// FMA and F16C; kAvx512 also AVX-512 F, BW, DQ, VL and VNNI.
+bool IsSupported(Isa isa);
+
+struct CpuOptions {
+  Isa isa = Isa::kAuto;  // kAuto: the widest one supported
+  int threads = 1;       // 1..kMaxThreads, the calling thread included
+};
+
+constexpr int kMaxThreads = 256;
+
+// A backend named "cpu-scalar", "cpu-avx2" or "cpu-avx512". Its threads sleep
+// between calls; the destructor joins them. INVALID_ARGUMENT for a thread count
+// out of range, FAILED_PRECONDITION when the machine lacks the instruction set.
+absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
+    const CpuOptions& options);
+
+}  // namespace baton::kernels
+
+#endif  // BATON_KERNELS_CPU_CPU_BACKEND_H_
