@@ -271,8 +271,9 @@ TEST(IdentityTest, RealModelPairs) {
 
 // The full product on the tiny model.
 TEST(IdentityTest, TinyModelProduct) {
-  auto model = WriteTinyModel(::testing::TempDir(),
-                              {.weights = TinyModelOptions::Weights::kQ4_1});
+  TinyModelOptions options;
+  options.weights = TinyModelOptions::Weights::kQ4_1;
+  auto model = WriteTinyModel(::testing::TempDir(), options);
   ASSERT_TRUE(model.ok()) << model.status();
   Identity identity(*model, {1, 15, 16, 33, 150}, {33});
   std::vector<std::string> isas = {"scalar", "avx2"};
