@@ -67,8 +67,7 @@ inline double Log(double x) {
   return n * 6.93147180369123816490e-01 - ((half_square - tail) - f);
 }
 
-// base^y for base > 0, finite and normal. Relative error < (1 + |y · ln base|)
-// ulp.
+// base^y for base > 0, finite and normal. Error < 1 + 2 · |y · ln base| ulp.
 inline double Pow(double base, double y) { return Exp(y * Log(base)); }
 
 namespace exact {
@@ -114,7 +113,7 @@ inline double CosKernel(double r) {  // fdlibm __kernel_cos
 
 }  // namespace exact
 
-// Error < 1 ulp for |x| <= 2^30; no accuracy is promised beyond.
+// Error < 1.6 ulp for |x| <= 2^30; no accuracy is promised beyond.
 inline double Sin(double x) {
   const exact::QuarterTurns q = exact::ReduceQuarterTurns(x);
   const double value = q.n & 1 ? exact::CosKernel(q.r) : exact::SinKernel(q.r);
