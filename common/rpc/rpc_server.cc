@@ -1,0 +1,102 @@
+#include "common/rpc/rpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "common/base/host_port.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace baton {
+namespace {
+
+constexpr int kMinClientPingMs = 5000;
+
+void EnablePluginsOnce() {
+  static const bool done = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+void EnableReflectionOnce() {
+  static std::once_flag once;
+  std::call_once(once,
+                 grpc::reflection::InitProtoReflectionServerBuilderPlugin);
+}
+
+int ToMs(Duration d) { return static_cast<int>(Milliseconds(d)); }
+
+}  // namespace
+
+RpcServer::RpcServer(std::unique_ptr<grpc::Server> server, std::string address)
+    : server_(std::move(server)), address_(std::move(address)) {}
+
+RpcServer::~RpcServer() { Shutdown(Duration::zero()); }
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const ListenOptions& options, const std::vector<grpc::Service*>& services) {
+  BATON_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.address));
+  if (!IsLoopback(address.host) && !options.insecure_any_address) {
+    return absl::FailedPreconditionError(StrCat(
+        options.address,
+        ": refused without --insecure: plain text on an address that other "
+        "machines can reach; listen on 127.0.0.1 or say that the network is "
+        "trusted"));
+  }
+  EnablePluginsOnce();
+  if (options.reflection) EnableReflectionOnce();
+
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address.ToString(),
+                           grpc::InsecureServerCredentials(), &port);
+  builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
+                             options.max_metadata_bytes);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             ToMs(options.keepalive_time));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             ToMs(options.keepalive_timeout));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinClientPingMs);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    BATON_RETURN_IF_ERROR(ListenError(address));
+    return absl::UnavailableError(
+        StrCat(address.ToString(), ": cannot listen"));
+  }
+  address.port = static_cast<uint16_t>(port);
+  std::unique_ptr<RpcServer> result(
+      new RpcServer(std::move(server), address.ToString()));
+  result->SetServing("", false);
+  return result;
+}
+
+void RpcServer::SetServing(const std::string& service, bool serving) {
+  if (auto* health = server_->GetHealthCheckService(); health != nullptr) {
+    health->SetServingStatus(service, serving);
+  }
+}
+
+void RpcServer::Shutdown(Duration grace) {
+  if (auto* health = server_->GetHealthCheckService(); health != nullptr) {
+    health->Shutdown();
+  }
+  server_->Shutdown(
+      std::chrono::system_clock::now() +
+      std::chrono::duration_cast<std::chrono::microseconds>(grace));
+  server_->Wait();
+}
+
+}  // namespace baton
