@@ -187,14 +187,16 @@ def check_names(path, errors):
 
 
 def check_mirror(root, path, errors):
+    """pool_test.cc or pool_stress_test.cc needs a pool.h in the mirror."""
     if not path.startswith("tests/unit/") or not path.endswith("_test.cc"):
         return
     folder = os.path.dirname(path)[len("tests/unit/"):]
-    stem = os.path.basename(path)[:-len("_test.cc")]
-    here = os.path.join(root, folder)
-    if not any(os.path.exists(os.path.join(here, stem + ending))
-               for ending in (".h", ".cc", "-inl.h", ".proto")):
-        errors.append(f"{path}: no {folder}/{stem}.h that it mirrors")
+    words = os.path.basename(path)[:-len("_test.cc")].split("_")
+    for count in range(len(words), 0, -1):
+        stem = os.path.join(root, folder, "_".join(words[:count]))
+        if any(os.path.exists(stem + e) for e in (".h", ".cc", "-inl.h")):
+            return
+    errors.append(f"{path}: no {folder}/{'_'.join(words)}.h that it mirrors")
 
 
 def check_guard(path, text, errors):
