@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "tests/support/block_quantizer.h"
 
@@ -186,6 +187,9 @@ void AddTensors(const TinyModelOptions& options, GgufWriter* writer) {
 }  // namespace
 
 GgufWriter TinyModel(const TinyModelOptions& options) {
+  BATON_CHECK(options.vocabulary >= 272);
+  BATON_CHECK(!options.poisoned_token ||
+              options.weights == TinyModelOptions::Weights::kF32);
   GgufWriter writer;
   AddMetadata(options, &writer);
   AddTokenizer(options, &writer);

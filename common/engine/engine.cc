@@ -1,0 +1,141 @@
+#include "common/engine/engine.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/base/check.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace baton {
+namespace {
+
+absl::Status Invalid(size_t span, std::string_view field, std::string_view what,
+                     uint64_t got, uint64_t allowed) {
+  return absl::InvalidArgumentError(StrCat("spans[", span, "].", field, ": ",
+                                           what, " (got ", got, ", allowed ",
+                                           allowed, ")"));
+}
+
+absl::Status CheckSpan(const StepSpan& span, size_t index,
+                       const ModelConfig& config) {
+  if (span.tokens.empty()) {
+    return Invalid(index, "tokens", "too few", 0, 1);
+  }
+  const auto vocabulary = static_cast<TokenId>(config.vocabulary);
+  for (const TokenId token : span.tokens) {
+    if (token < vocabulary) continue;
+    return Invalid(index, "tokens", "outside the vocabulary", token,
+                   vocabulary - 1);
+  }
+  const uint64_t end = uint64_t{span.first_position} + span.tokens.size();
+  const auto context = static_cast<uint64_t>(config.context);
+  if (end > context) {
+    return Invalid(index, "first_position", "beyond the context", end, context);
+  }
+  if (span.blocks.size() < BlocksFor(end)) {
+    return Invalid(index, "blocks", "too few", span.blocks.size(),
+                   BlocksFor(end));
+  }
+  for (const DrawRequest& draw : span.draws) {
+    if (draw.params == nullptr) {
+      return Invalid(index, "draws", "without parameters", 0, 1);
+    }
+  }
+  return absl::OkStatus();
+}
+
+ForwardSpan ToForward(const StepSpan& span) {
+  return {.tokens = span.tokens,
+          .first_position = static_cast<int>(span.first_position),
+          .blocks = span.blocks,
+          .logits = span.draws.empty() ? ForwardSpan::Logits::kNone
+                                       : ForwardSpan::Logits::kLast};
+}
+
+// Draws in order from one row of logits; the first failure ends the span.
+SpanResult Draw(const StepSpan& span, absl::Span<const float> logits,
+                kernels::Backend* backend) {
+  const bool logprobs =
+      std::any_of(span.draws.begin(), span.draws.end(),
+                  [](const DrawRequest& d) { return d.params->logprobs; });
+  const float log_sum_exp =
+      logprobs
+          ? backend->LogSumExp(logits.data(), static_cast<int>(logits.size()))
+          : 0;
+  SpanResult result;
+  for (const DrawRequest& draw : span.draws) {
+    const DrawContext context{.choice = draw.choice,
+                              .position = draw.position,
+                              .banned = draw.banned};
+    absl::StatusOr<SampledToken> token =
+        Sample(logits, *draw.params, draw.counts, context, log_sum_exp);
+    if (!token.ok()) return {.status = token.status(), .draws = {}};
+    result.draws.push_back(*std::move(token));
+  }
+  return result;
+}
+
+}  // namespace
+
+struct Engine::Buffers {
+  uint32_t max_rows;
+  std::unique_ptr<Model::Scratch> scratch;
+  std::vector<ForwardSpan> forward;
+  std::unique_ptr<bool[]> finite;  // [max_rows]
+};
+
+Engine::Engine(const Model* model, uint32_t max_rows)
+    : model_(model), buffers_(std::make_unique<Buffers>()) {
+  BATON_CHECK(max_rows > 0);
+  buffers_->max_rows = max_rows;
+  buffers_->scratch = model->NewScratch(static_cast<int>(max_rows));
+  buffers_->finite = std::make_unique<bool[]>(max_rows);
+}
+
+Engine::~Engine() = default;
+
+uint32_t Engine::max_rows() const { return buffers_->max_rows; }
+
+absl::StatusOr<StepResult> Engine::Step(absl::Span<const StepSpan> spans) {
+  const MonotonicTime start = MonotonicNow();
+  const ModelConfig& config = model_->config();
+  uint64_t rows = 0;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    BATON_RETURN_IF_ERROR(CheckSpan(spans[i], i, config));
+    rows += spans[i].tokens.size();
+  }
+  if (rows > max_rows()) {
+    return absl::InvalidArgumentError(StrCat("spans: too many rows (got ", rows,
+                                             ", allowed ", max_rows(), ")"));
+  }
+  StepResult result;
+  if (spans.empty()) return result;
+
+  buffers_->forward.clear();
+  for (const StepSpan& span : spans) {
+    buffers_->forward.push_back(ToForward(span));
+  }
+  const absl::Span<bool> finite(buffers_->finite.get(), spans.size());
+  model_->Forward(buffers_->forward, buffers_->scratch.get(), finite);
+
+  const auto vocabulary = static_cast<size_t>(config.vocabulary);
+  const float* logits = buffers_->scratch->logits();
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const bool draws = !spans[i].draws.empty();
+    if (!finite[i]) {
+      result.spans.push_back(
+          {absl::InternalError("NaN or infinity in the activations"), {}});
+    } else if (draws) {
+      result.spans.push_back(
+          Draw(spans[i], {logits, vocabulary}, model_->backend()));
+    } else {
+      result.spans.emplace_back();
+    }
+    if (draws) logits += vocabulary;
+  }
+  result.elapsed = MonotonicNow() - start;
+  return result;
+}
+
+}  // namespace baton

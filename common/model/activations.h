@@ -1,0 +1,65 @@
+#ifndef BATON_COMMON_MODEL_ACTIVATIONS_H_
+#define BATON_COMMON_MODEL_ACTIVATIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "common/model/model.h"
+#include "kernels/api/backend.h"
+
+namespace baton {
+
+// Uninitialised fp32 memory on cache-line boundaries.
+class FloatBuffer {
+ public:
+  FloatBuffer() = default;
+  explicit FloatBuffer(size_t size);
+  // Makes room for `size` values; the content is lost when it must grow.
+  void Reserve(size_t size);
+  float* data() { return data_.get(); }
+  const float* data() const { return data_.get(); }
+
+ private:
+  struct Free {
+    void operator()(float* p) const { std::free(p); }
+  };
+  std::unique_ptr<float, Free> data_;
+  size_t size_ = 0;
+};
+
+// The buffers of one forward pass, for up to `max_rows` rows. Logits grow with
+// the rows that are asked for.
+class Activations final : public Model::Scratch {
+ public:
+  Activations(const ModelConfig& config, int max_rows);
+
+  const float* logits() const override { return logit_values.data(); }
+
+  const int max_rows;
+  FloatBuffer residual;            // [rows, width]
+  FloatBuffer normed;              // [rows, width]
+  FloatBuffer query;               // [rows, heads * head_dim]
+  FloatBuffer key;                 // [rows, kv_heads * head_dim]
+  FloatBuffer value;               // [rows, kv_heads * head_dim]
+  FloatBuffer attention;           // [rows, heads * head_dim]
+  FloatBuffer gate;                // [rows, ffn_width]
+  FloatBuffer up;                  // [rows, ffn_width]
+  FloatBuffer logit_values;        // [rows wanted, vocabulary]
+  FloatBuffer cos;                 // [rows, rotary_dims / 2]
+  FloatBuffer sin;                 // [rows, rotary_dims / 2]
+  std::unique_ptr<bool[]> finite;  // [rows]
+
+  // Rebuilt by every pass.
+  std::vector<uint32_t> ids;        // [rows]
+  std::vector<int32_t> positions;   // [rows]
+  std::vector<int32_t> table_rows;  // of cos and sin, per row: itself
+  std::vector<int> wanted;          // rows whose logits are wanted
+  std::vector<kernels::SequenceRows> sequences;  // one per span
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_MODEL_ACTIVATIONS_H_

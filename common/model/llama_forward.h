@@ -1,0 +1,47 @@
+#ifndef BATON_COMMON_MODEL_LLAMA_FORWARD_H_
+#define BATON_COMMON_MODEL_LLAMA_FORWARD_H_
+
+#include "absl/types/span.h"
+#include "common/model/activations.h"
+#include "common/model/llama_weights.h"
+#include "common/model/model.h"
+#include "common/model/rope.h"
+#include "kernels/api/backend.h"
+#include "kernels/api/kv_layout.h"
+
+namespace baton {
+
+// One pass of a Llama decoder (Touvron et al., 2023): pre-norm residual
+// layers of grouped-query attention with RoPE on adjacent pairs (GGUF stores
+// the query and key rows in that order) and a SiLU-gated feed-forward part.
+// Refers to its arguments; used for one pass.
+class LlamaForward {
+ public:
+  LlamaForward(const ModelConfig& config, const kernels::KvLayout& layout,
+               const LlamaWeights& weights, const Rope& rope,
+               kernels::Backend* backend, Activations* activations);
+
+  // As Model::Forward.
+  void Run(absl::Span<const ForwardSpan> spans, absl::Span<bool> finite);
+
+ private:
+  void Gather(absl::Span<const ForwardSpan> spans);
+  void AttentionPart(const LlamaLayer& layer, int index);
+  void FeedForwardPart(const LlamaLayer& layer);
+  void CheckFinite(absl::Span<bool> finite);
+  void Logits();
+  void Norm(const std::vector<float>& weight);
+  void Rotate(float* x, int heads);
+
+  const ModelConfig& config_;
+  const kernels::KvLayout& layout_;
+  const LlamaWeights& weights_;
+  const Rope& rope_;
+  kernels::Backend* backend_;
+  Activations* act_;
+  int rows_ = 0;
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_MODEL_LLAMA_FORWARD_H_

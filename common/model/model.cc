@@ -1,0 +1,95 @@
+#include "common/model/model.h"
+
+#include <bit>
+#include <string_view>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+#include "common/model/activations.h"
+#include "common/model/llama_forward.h"
+#include "common/model/llama_weights.h"
+#include "common/model/rope.h"
+
+namespace baton {
+namespace {
+
+constexpr std::string_view kNumericsClass = "exact-v1";
+
+std::string Fingerprint(const std::string& file_digest,
+                        const ModelConfig& config,
+                        const kernels::KvLayout& layout) {
+  Sha256 hash;
+  hash.UpdateField("baton model 1").UpdateField(kNumericsClass);
+  hash.UpdateField(file_digest).UpdateField(config.architecture);
+  for (int number :
+       {config.layers, config.width, config.heads, config.kv_heads,
+        config.head_dim, config.ffn_width, config.vocabulary, config.context,
+        config.rotary_dims, layout.layers, layout.kv_heads, layout.head_dim,
+        kernels::KvLayout::kTokens}) {
+    hash.UpdateU64(static_cast<uint64_t>(number));
+  }
+  hash.UpdateU32(std::bit_cast<uint32_t>(config.rms_epsilon));
+  hash.UpdateU64(std::bit_cast<uint64_t>(config.rope_base));
+  hash.UpdateField(kernels::KvTypeName(layout.type));
+  const Sha256Digest digest = hash.Finish();
+  return {digest.begin(), digest.end()};
+}
+
+}  // namespace
+
+struct Model::Impl {
+  ModelConfig config;
+  kernels::KvLayout layout;
+  kernels::Backend* backend;
+  LlamaWeights weights;
+  Rope rope;
+  std::string fingerprint;
+};
+
+Model::Model() = default;
+Model::~Model() = default;
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Load(
+    const GgufFile& file, kernels::Backend* backend,
+    const ModelOptions& options) {
+  BATON_ASSIGN_OR_RETURN(ModelConfig config, ModelConfig::FromGguf(file));
+  const kernels::KvLayout layout = config.kv_layout(options.kv_type);
+  const std::string digest = file.Sha256();
+  for (const GgufTensor& tensor : file.tensors()) {
+    file.ReleasePages(tensor.data);
+  }
+  BATON_ASSIGN_OR_RETURN(
+      LlamaWeights weights,
+      LlamaWeights::Load(file, config, backend, options.allow_nonfinite));
+  Rope rope(config, weights.rope_factors);
+  std::string fingerprint = Fingerprint(digest, config, layout);
+
+  std::unique_ptr<Model> model(new Model);
+  model->impl_.reset(new Impl{std::move(config), layout, backend,
+                              std::move(weights), std::move(rope),
+                              std::move(fingerprint)});
+  return model;
+}
+
+const ModelConfig& Model::config() const { return impl_->config; }
+const kernels::KvLayout& Model::kv_layout() const { return impl_->layout; }
+kernels::Backend* Model::backend() const { return impl_->backend; }
+const std::string& Model::fingerprint() const { return impl_->fingerprint; }
+size_t Model::weight_bytes() const { return impl_->weights.bytes; }
+
+std::unique_ptr<Model::Scratch> Model::NewScratch(int max_rows) const {
+  BATON_CHECK(max_rows > 0);
+  return std::make_unique<Activations>(impl_->config, max_rows);
+}
+
+void Model::Forward(absl::Span<const ForwardSpan> spans, Scratch* scratch,
+                    absl::Span<bool> finite) const {
+  BATON_CHECK(finite.size() == spans.size());
+  LlamaForward(impl_->config, impl_->layout, impl_->weights, impl_->rope,
+               impl_->backend, static_cast<Activations*>(scratch))
+      .Run(spans, finite);
+}
+
+}  // namespace baton
