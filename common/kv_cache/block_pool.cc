@@ -105,6 +105,10 @@ uint32_t BlockPool::Holds(const BlockRef& block, BlockUse use) const {
   return blocks_[block.id.value()].holds[Index(use)];
 }
 
+BlockRef BlockPool::Current(BlockId id) const {
+  return {epoch_, id, blocks_[id.value()].generation};
+}
+
 absl::Status BlockPool::Resolve(const BlockRef& ref) const {
   const uint32_t id = ref.id.value();
   if (ref.epoch != epoch_) {

@@ -80,6 +80,8 @@ class BlockPool {
   absl::Status Check(const BlockRef& block) const;
   // Holds of `use` on the block; 0 for stale references.
   uint32_t Holds(const BlockRef& block, BlockUse use) const;
+  // Names the block as it is now, held or free. Requires id < size().
+  BlockRef Current(BlockId id) const;
 
   WorkerEpoch epoch() const { return epoch_; }
   uint32_t size() const { return static_cast<uint32_t>(blocks_.size()); }
