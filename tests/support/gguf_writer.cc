@@ -49,10 +49,7 @@ std::string_view BytesOf(const T& value) {
 
 void GgufWriter::AddRaw(std::string_view key, uint32_t value_type,
                         std::string_view value_bytes) {
-  PutString(&metadata_, key);
-  Put(&metadata_, value_type);
-  metadata_.append(value_bytes);
-  ++metadata_count_;
+  metadata_.push_back({std::string(key), value_type, std::string(value_bytes)});
 }
 
 void GgufWriter::AddBool(std::string_view key, bool value) {
@@ -104,17 +101,33 @@ void GgufWriter::AddTensor(std::string_view name,
   tensors_.push_back({std::string(name),
                       {shape.begin(), shape.end()},
                       ggml_type,
-                      tensor_data_.size(),
-                      data.size()});
-  tensor_data_.append(data);
+                      std::string(data)});
+}
+
+void GgufWriter::RemoveKey(std::string_view key) {
+  std::erase_if(metadata_, [&](const Metadata& m) { return m.key == key; });
+}
+
+void GgufWriter::RemoveTensor(std::string_view name) {
+  std::erase_if(tensors_, [&](const Tensor& t) { return t.name == name; });
+}
+
+std::string GgufWriter::TensorData() const {
+  std::string data;
+  for (const Tensor& tensor : tensors_) data += tensor.data;
+  return data;
 }
 
 std::string GgufWriter::Serialize(const HeaderOverride& header) const {
   std::string file = header.magic;
   Put<uint32_t>(&file, header.version);
   Put<uint64_t>(&file, header.tensor_count.value_or(tensors_.size()));
-  Put<uint64_t>(&file, header.metadata_count.value_or(metadata_count_));
-  file.append(metadata_);
+  Put<uint64_t>(&file, header.metadata_count.value_or(metadata_.size()));
+  for (const Metadata& entry : metadata_) {
+    PutString(&file, entry.key);
+    Put(&file, entry.type);
+    file.append(entry.bytes);
+  }
 
   std::string data;
   for (const Tensor& tensor : tensors_) {
@@ -123,7 +136,7 @@ std::string GgufWriter::Serialize(const HeaderOverride& header) const {
     for (uint64_t extent : tensor.shape) Put(&file, extent);
     Put(&file, tensor.type);
     Put<uint64_t>(&file, data.size());
-    data.append(tensor_data_, tensor.begin, tensor.size);
+    data.append(tensor.data);
     Pad(&data);
   }
   Pad(&file);

@@ -45,8 +45,12 @@ class GgufWriter {
   void AddTensor(std::string_view name, absl::Span<const uint64_t> shape,
                  uint32_t ggml_type, std::string_view data);
 
-  // Tensor data bytes so far, in order, without padding.
-  const std::string& tensor_data() const { return tensor_data_; }
+  // Forget what was added under this name; no-ops for unknown ones.
+  void RemoveKey(std::string_view key);
+  void RemoveTensor(std::string_view name);
+
+  // The bytes of all tensors, in order, without padding.
+  std::string TensorData() const;
 
   std::string Serialize() const { return Serialize(HeaderOverride()); }
   std::string Serialize(const HeaderOverride& header) const;
@@ -54,18 +58,20 @@ class GgufWriter {
   absl::Status WriteTo(const std::string& path) const;
 
  private:
+  struct Metadata {
+    std::string key;
+    uint32_t type;
+    std::string bytes;
+  };
   struct Tensor {
     std::string name;
     std::vector<uint64_t> shape;
     uint32_t type;
-    size_t begin;  // in tensor_data_
-    size_t size;
+    std::string data;
   };
 
-  std::string metadata_;
-  uint64_t metadata_count_ = 0;
+  std::vector<Metadata> metadata_;
   std::vector<Tensor> tensors_;
-  std::string tensor_data_;
 };
 
 }  // namespace baton

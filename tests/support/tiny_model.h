@@ -27,7 +27,7 @@ struct TinyModelOptions {
   uint64_t seed = 36;
   // Its embedding row is NaN. Wants `untied` (or every logit row has a NaN)
   // and kF32.
-  std::optional<uint32_t> poisoned_token;
+  std::optional<uint32_t> poisoned_token = std::nullopt;
 };
 
 // The file's content, so that tests can change it before it is written.
