@@ -1,0 +1,51 @@
+#ifndef BATON_COMMON_WORKER_CHUNK_PLANNER_H_
+#define BATON_COMMON_WORKER_CHUNK_PLANNER_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "common/worker/scheduler_events.h"
+
+namespace baton {
+
+// Who computes how many prompt tokens in the next step. Prompts take turns: a
+// prompt that used its turn without finishing goes to the end of the ring, so
+// a long prompt delays another by at most one step, and short prompts share a
+// step. Pure.
+class ChunkPlanner {
+ public:
+  struct Chunk {
+    JobId job;
+    uint32_t first = 0;  // position
+    uint32_t count = 0;  // >= 1
+    bool last = false;   // reaches the end of the prompt
+  };
+
+  // Positions 0..tokens-1 of a new prompt. Requires tokens >= 1.
+  void Add(JobId job, uint32_t tokens);
+  // No effect for unknown or completely planned prompts.
+  void Remove(JobId job);
+
+  // At most `budget` tokens in total. A chunk that does not finish its prompt
+  // ends on a block border where it can, so that blocks become complete early.
+  std::vector<Chunk> Next(uint32_t budget);
+
+  // Tokens not planned yet, over all prompts.
+  uint64_t tokens() const { return tokens_; }
+  bool empty() const { return ring_.empty(); }
+
+ private:
+  struct Prompt {
+    JobId job;
+    uint32_t next = 0;
+    uint32_t total = 0;
+  };
+
+  std::deque<Prompt> ring_;
+  uint64_t tokens_ = 0;
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_WORKER_CHUNK_PLANNER_H_

@@ -1,0 +1,54 @@
+#include "common/worker/session_accounts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton {
+
+void SessionAccounts::Open(SessionId session) { accounts_[session] = {}; }
+
+void SessionAccounts::Close(SessionId session) { accounts_.erase(session); }
+
+void SessionAccounts::ReturnTokens(SessionId session, uint64_t tokens) {
+  auto it = accounts_.find(session);
+  if (it != accounts_.end()) it->second.returned += tokens;
+}
+
+std::vector<SessionAccounts::Report> SessionAccounts::Due(
+    const v1::WorkerLoad& load, MonotonicTime now) {
+  std::vector<Report> due;
+  if (accounts_.empty()) return due;
+  const uint64_t share = std::max<uint64_t>(
+      1, 2 * uint64_t{options_.step_token_budget} / accounts_.size());
+  for (auto& [session, account] : accounts_) {
+    account.granted = std::max(account.granted, account.returned + share);
+    Report report{session, load};
+    report.load.set_granted_prefill_tokens(account.granted);
+    std::string bytes = report.load.SerializeAsString();
+    account.changed = bytes != account.seen;
+    const Duration age = now - account.reported_at;
+    if (account.reported && age < options_.max_interval &&
+        !(account.changed && age >= options_.min_interval)) {
+      continue;
+    }
+    account.reported = true;
+    account.changed = false;
+    account.reported_at = now;
+    account.seen = std::move(bytes);
+    due.push_back(std::move(report));
+  }
+  return due;
+}
+
+MonotonicTime SessionAccounts::NextDeadline() const {
+  MonotonicTime next = kNever;
+  for (const auto& [session, account] : accounts_) {
+    const Duration interval =
+        account.changed ? options_.min_interval : options_.max_interval;
+    next = std::min(next, account.reported ? account.reported_at + interval
+                                           : MonotonicTime::min());
+  }
+  return next;
+}
+
+}  // namespace baton

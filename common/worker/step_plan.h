@@ -1,0 +1,46 @@
+#ifndef BATON_COMMON_WORKER_STEP_PLAN_H_
+#define BATON_COMMON_WORKER_STEP_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/engine/engine.h"
+#include "common/kv_cache/block_pool.h"
+#include "common/tokens/token.h"
+
+namespace baton {
+
+// A StepSpan that names its blocks instead of their memory.
+struct PlannedSpan {
+  std::vector<TokenId> tokens;
+  uint32_t first_position = 0;
+  std::vector<BlockRef> blocks;    // cover first_position + tokens.size()
+  std::vector<DrawRequest> draws;  // from the last row; empty: no logits
+};
+
+// The whole of `from` into `to`.
+struct BlockCopy {
+  BlockRef from;
+  BlockRef to;
+};
+
+// One forward pass as a scheduler wants it, in this order: zero the cleared
+// blocks, copy, run the spans. Every block named stays held by the scheduler
+// until the StepDone of that number.
+struct StepPlan {
+  uint64_t number = 0;  // 1, 2, 3, ...
+  std::vector<BlockRef> cleared;
+  std::vector<BlockCopy> copies;
+  std::vector<PlannedSpan> spans;
+
+  size_t rows() const {
+    size_t rows = 0;
+    for (const PlannedSpan& span : spans) rows += span.tokens.size();
+    return rows;
+  }
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_WORKER_STEP_PLAN_H_

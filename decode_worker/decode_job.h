@@ -1,0 +1,69 @@
+#ifndef BATON_DECODE_WORKER_DECODE_JOB_H_
+#define BATON_DECODE_WORKER_DECODE_JOB_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/monotonic_time.h"
+#include "common/kv_cache/block_pool.h"
+#include "common/worker/scheduler_events.h"
+#include "common/worker/sequence_spec.h"
+#include "decode_worker/block_demand.h"
+#include "proto/cluster.pb.h"
+
+namespace baton::decode {
+
+// One choice of an attempt once its first token is known.
+struct Branch {
+  Sequence* sequence = nullptr;     // owned by the job's request
+  std::vector<BlockRef> blocks;     // one kRunning hold each, until its end
+  std::optional<BlockRef> copy_of;  // partial block to copy before first use
+};
+
+// An attempt as the decode scheduler keeps it.
+//
+//   OPENING -> LANDING -> READY -> DECODING -> gone
+//   (served locally)      READY -> PREFILLING -> DECODING -> gone
+//   any -> CLOSING -> gone, when neither a step nor a transfer touches blocks
+struct DecodeJob {
+  enum class Phase {
+    kOpening,
+    kLanding,
+    kReady,
+    kPrefilling,
+    kDecoding,
+    kClosing
+  };
+
+  JobId id;
+  SessionId session;
+  AttemptId attempt;
+  SequenceRequest request;
+  BlockDemand demand;
+  bool local = false;
+  Phase phase = Phase::kReady;
+  MonotonicTime deadline;
+
+  // Context and growth blocks, each with one hold of the given use; no use:
+  // given back, or handed to the branches.
+  std::vector<BlockRef> context, growth;
+  std::optional<BlockUse> context_use, growth_use;
+  std::vector<Branch> branches;  // choices not ended
+  bool branched = false;
+  bool in_step = false;
+
+  std::optional<LandingId> landing;  // not over
+  bool landing_failed = false;       // is over soon, by itself
+  v1::Ticket ticket;                 // for a repeated request
+
+  uint32_t computed = 0;  // context tokens, local prefill
+  uint32_t steps = 0;
+  MonotonicTime ready, prefill_started, decode_started;
+  double queue_ms = 0, prefill_ms = 0;
+};
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_DECODE_JOB_H_

@@ -1,0 +1,294 @@
+// Part of DecodeScheduler: accepting attempts, landings, block tables.
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+#include "common/base/strings.h"
+#include "decode_worker/decode_scheduler.h"
+
+namespace baton::decode {
+
+void DecodeScheduler::Reserve(SessionId session,
+                              const v1::ReserveLanding& command,
+                              MonotonicTime now) {
+  const AttemptId attempt(command.attempt_id());
+  if (auto it = attempts_.find({session, attempt}); it != attempts_.end()) {
+    const DecodeJob& job = jobs_.at(it->second);
+    ++counters_.stale_messages;
+    if (job.local || job.phase == Phase::kOpening) return;
+    v1::DecodeEvent event;
+    event.mutable_reserved()->set_attempt_id(attempt.value());
+    *event.mutable_reserved()->mutable_ticket() = job.ticket;
+    Send(session, std::move(event));
+    return;
+  }
+  DecodeJob* job = Accept(session, attempt, command.sequence(),
+                          command.deadline_ms(), /*local=*/false, now);
+  if (job == nullptr) return;
+  job->phase = Phase::kOpening;
+  actions_.push_back(
+      OpenLanding{job->id, job->context, job->request.context_tokens,
+                  std::min(options_.landing_timeout, job->deadline - now)});
+}
+
+void DecodeScheduler::Serve(SessionId session, const v1::ServeLocally& command,
+                            MonotonicTime now) {
+  const AttemptId attempt(command.attempt_id());
+  if (attempts_.contains({session, attempt})) {
+    ++counters_.stale_messages;
+    return;
+  }
+  DecodeJob* job = Accept(session, attempt, command.sequence(),
+                          command.deadline_ms(), /*local=*/true, now);
+  if (job == nullptr) {
+    accounts_.ReturnTokens(session, ContextTokensOf(command.sequence()));
+    return;
+  }
+  job->ready = now;
+  job->phase = Phase::kReady;
+}
+
+DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
+                                   const v1::SequenceSpec& spec,
+                                   uint32_t deadline_ms, bool local,
+                                   MonotonicTime now) {
+  ++counters_.attempts;
+  absl::StatusOr<SequenceRequest> request =
+      ParseSequenceSpec(spec, options_.limits, options_.vocabulary);
+  if (!request.ok()) {
+    SendFailure(session, attempt, request.status(), false);
+    return nullptr;
+  }
+  const BlockDemand demand = BlockDemand::Of(*request);
+  const size_t choices = request->choices.size();
+  if (demand.total() > pool_.size() || choices > options_.max_sequences) {
+    SendFailure(session, attempt,
+                absl::ResourceExhaustedError(
+                    StrCat("never fits: needs ", demand.total(), " blocks and ",
+                           choices, " sequences, this worker has ",
+                           pool_.size(), " and ", options_.max_sequences)),
+                false);
+    return nullptr;
+  }
+  if (std::string reason = WhyNoRoom(demand, choices, local); !reason.empty()) {
+    ++counters_.refused;
+    v1::DecodeEvent event;
+    v1::Refused& refused = *event.mutable_refused();
+    refused.set_attempt_id(attempt.value());
+    refused.set_reason(std::move(reason));
+    refused.set_retry_after_ms(
+        static_cast<uint32_t>(Milliseconds(options_.retry_after)));
+    Send(session, std::move(event));
+    return nullptr;
+  }
+
+  const BlockUse use = local ? BlockUse::kRunning : BlockUse::kLanding;
+  absl::StatusOr<std::vector<BlockRef>> blocks =
+      pool_.Acquire(demand.total(), use);
+  BATON_CHECK(blocks.ok());
+  DecodeJob job;
+  job.id = JobId(next_job_++);
+  job.session = session;
+  job.attempt = attempt;
+  job.request = *std::move(request);
+  job.demand = demand;
+  job.local = local;
+  job.deadline = now + std::chrono::milliseconds(deadline_ms);
+  job.context.assign(blocks->begin(), blocks->begin() + demand.context);
+  job.growth.assign(blocks->begin() + demand.context, blocks->end());
+  job.context_use = job.growth_use = use;
+  sequences_ += static_cast<uint32_t>(choices);
+  attempts_[{session, attempt}] = job.id;
+  deadlines_.emplace(job.deadline, job.id);
+  const JobId id = job.id;
+  return &jobs_.emplace(id, std::move(job)).first->second;
+}
+
+std::string DecodeScheduler::WhyNoRoom(const BlockDemand& demand,
+                                       size_t choices, bool local) const {
+  const Ledger& ledger = pool_.ledger();
+  if (draining_) return "draining";
+  if (sequences_ + choices > options_.max_sequences) {
+    return StrCat("sequences: ", sequences_, " of ", options_.max_sequences,
+                  " are taken, ", choices, " wanted");
+  }
+  if (demand.total() > ledger.free) {
+    return StrCat("blocks: ", ledger.free, " are free, ", demand.total(),
+                  " wanted");
+  }
+  const uint32_t landing =
+      ledger[BlockUse::kLanding] + ledger[BlockUse::kQuarantine];
+  const double limit = options_.landing_fraction * pool_.size();
+  if (!local && landing > 0 && landing + demand.total() > limit) {
+    return StrCat("landings: ", landing, " of ", std::floor(limit),
+                  " blocks are taken, ", demand.total(), " wanted");
+  }
+  return "";
+}
+
+void DecodeScheduler::Release(SessionId session, AttemptId attempt) {
+  auto it = attempts_.find({session, attempt});
+  if (it == attempts_.end()) {
+    ++counters_.stale_messages;
+    return;
+  }
+  ++counters_.released;
+  Close(jobs_.at(it->second), absl::OkStatus(), false);
+}
+
+void DecodeScheduler::On(LandingOpened event, MonotonicTime) {
+  DecodeJob& job = jobs_.at(event.job);
+  const bool closing = job.phase == Phase::kClosing;
+  BATON_CHECK(closing || job.phase == Phase::kOpening);
+  if (!event.ticket.ok()) {
+    if (closing) {
+      OnLandingOver(job);
+      return;
+    }
+    job.phase = Phase::kReady;  // no transfer knows the blocks
+    Close(job, event.ticket.status(), true);
+    return;
+  }
+  job.landing = LandingId(event.ticket->landing_id());
+  landings_[*job.landing] = job.id;
+  if (closing) {
+    actions_.push_back(CancelLanding{*job.landing});
+    return;
+  }
+  job.phase = Phase::kLanding;
+  job.ticket = *std::move(event.ticket);
+  v1::DecodeEvent reserved;
+  reserved.mutable_reserved()->set_attempt_id(job.attempt.value());
+  *reserved.mutable_reserved()->mutable_ticket() = job.ticket;
+  Send(job.session, std::move(reserved));
+}
+
+void DecodeScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
+  auto find = [this](LandingId landing) -> DecodeJob* {
+    auto it = landings_.find(landing);
+    if (it != landings_.end()) return &jobs_.at(it->second);
+    ++counters_.stale_messages;
+    return nullptr;
+  };
+  if (auto* verified = std::get_if<transfer::LandingVerified>(&event)) {
+    if (DecodeJob* job = find(verified->landing)) {
+      OnVerified(*job, *verified, now);
+    }
+  } else if (auto* failed = std::get_if<transfer::LandingFailed>(&event)) {
+    DecodeJob* job = find(failed->landing);
+    if (job == nullptr || job->phase == Phase::kClosing) return;
+    ++counters_.transfer_failures;
+    job->landing_failed = true;
+    Close(*job,
+          absl::UnavailableError(
+              StrCat("KV landing: ", failed->status.ToString())),
+          true);
+  } else if (auto* closed = std::get_if<transfer::LandingClosed>(&event)) {
+    DecodeJob* job = find(closed->landing);
+    if (job == nullptr) return;
+    if (job->phase != Phase::kClosing) {
+      Close(*job, absl::UnavailableError("KV landing was closed"), true);
+    }
+    OnLandingOver(*job);
+  } else {
+    ++counters_.stale_messages;
+  }
+}
+
+void DecodeScheduler::OnLandingOver(DecodeJob& job) {
+  if (job.landing.has_value()) landings_.erase(*job.landing);
+  job.landing.reset();
+  ReleaseBlocks(job.context, &job.context_use);
+  EraseIfOver(job);
+}
+
+void DecodeScheduler::OnVerified(DecodeJob& job,
+                                 const transfer::LandingVerified& verified,
+                                 MonotonicTime now) {
+  if (job.phase == Phase::kClosing) {
+    OnLandingOver(job);
+    return;
+  }
+  BATON_CHECK(job.phase == Phase::kLanding);
+  landings_.erase(*job.landing);
+  job.landing.reset();
+  job.phase = Phase::kReady;
+  job.ready = now;
+  MoveBlocks(job.context, &job.context_use, BlockUse::kRunning);
+  MoveBlocks(job.growth, &job.growth_use, BlockUse::kRunning);
+  ++counters_.landed;
+  if (absl::Status status = AppendSealed(job, verified.seal); !status.ok()) {
+    Close(job, status, true);
+    return;
+  }
+  v1::DecodeEvent event;
+  v1::Landed& landed = *event.mutable_landed();
+  landed.set_attempt_id(job.attempt.value());
+  landed.set_bytes(verified.bytes);
+  landed.set_blocks(verified.blocks);
+  landed.set_transfer_ms(Milliseconds(verified.transfer_time));
+  landed.set_transport(options_.transport);
+  Send(job.session, std::move(event));
+  MakeBranches(job);
+  if (job.branches.empty()) Finish(job, now);
+}
+
+absl::Status DecodeScheduler::AppendSealed(DecodeJob& job,
+                                           const v1::SealContents& seal) {
+  std::vector<Sequence>& choices = job.request.choices;
+  if (static_cast<size_t>(seal.first_tokens_size()) != choices.size()) {
+    return absl::DataLossError(StrCat("seal.first_tokens: got ",
+                                      seal.first_tokens_size(), ", allowed ",
+                                      choices.size()));
+  }
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const v1::TokenDelta& first = seal.first_tokens(static_cast<int>(i));
+    if (first.choice() != choices[i].choice() ||
+        first.index() != choices[i].generated().size() ||
+        first.token_id() >= options_.limits.vocabulary_size) {
+      return absl::DataLossError(
+          StrCat("seal.first_tokens[", i, "]: choice ", first.choice(),
+                 ", index ", first.index(), ", token ", first.token_id(),
+                 " do not continue choice ", choices[i].choice()));
+    }
+  }
+  for (size_t i = 0; i < choices.size(); ++i) {
+    choices[i].Append(seal.first_tokens(static_cast<int>(i)).token_id());
+  }
+  return absl::OkStatus();
+}
+
+void DecodeScheduler::MakeBranches(DecodeJob& job) {
+  const BlockDemand& demand = job.demand;
+  const bool partial = demand.context > demand.shared;
+  const absl::Span<const BlockRef> shared(job.context.data(), demand.shared);
+  auto growth = job.growth.begin();
+  for (Sequence& choice : job.request.choices) {
+    if (choice.finished()) {
+      --sequences_;
+      continue;
+    }
+    Branch branch{&choice, {}, std::nullopt};
+    if (job.branches.empty()) {
+      branch.blocks = job.context;
+    } else {
+      BATON_CHECK(pool_.Hold(shared, BlockUse::kRunning).ok());
+      branch.blocks.assign(shared.begin(), shared.end());
+      if (partial) branch.copy_of = job.context.back();
+    }
+    const size_t own = demand.per_choice - branch.blocks.size();
+    branch.blocks.insert(branch.blocks.end(), growth, growth + own);
+    growth += own;
+    job.branches.push_back(std::move(branch));
+  }
+  job.branched = true;
+  job.growth.erase(job.growth.begin(), growth);
+  ReleaseBlocks(job.growth, &job.growth_use);
+  if (job.branches.empty()) {
+    ReleaseBlocks(job.context, &job.context_use);
+  } else {
+    job.context_use.reset();
+  }
+}
+
+}  // namespace baton::decode

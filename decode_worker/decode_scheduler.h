@@ -1,0 +1,194 @@
+#ifndef BATON_DECODE_WORKER_DECODE_SCHEDULER_H_
+#define BATON_DECODE_WORKER_DECODE_SCHEDULER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/ids.h"
+#include "common/base/monotonic_time.h"
+#include "common/kv_cache/block_pool.h"
+#include "common/worker/chunk_planner.h"
+#include "common/worker/scheduler_events.h"
+#include "common/worker/session_accounts.h"
+#include "decode_worker/decode_job.h"
+#include "kv_transfer/transfer_core.h"
+#include "proto/decode.pb.h"
+
+namespace baton::decode {
+
+enum class Batching {
+  kContinuous,  // an attempt joins the batch at any step
+  kStatic,      // a new batch starts when the old one is empty
+};
+
+struct DecodeOptions {
+  WorkerEpoch epoch;
+  uint32_t blocks = 0;               // pool size
+  uint32_t step_token_budget = 128;  // prefill tokens beside decode rows
+  uint32_t max_sequences = 64;       // choices accepted at once
+  double landing_fraction = 0.5;     // of the pool, for landings
+  Batching batching = Batching::kContinuous;
+  Duration landing_timeout = std::chrono::seconds(120);
+  Duration retry_after = std::chrono::milliseconds(20);
+  std::string transport;  // reported with landings
+  SequenceLimits limits;
+  std::shared_ptr<const Vocabulary> vocabulary;
+};
+
+// --- events, besides those of common/worker/scheduler_events.h ---
+struct CommandReceived {
+  SessionId session;
+  v1::DecodeCommand command;
+};
+// Answer to OpenLanding.
+struct LandingOpened {
+  JobId job;
+  absl::StatusOr<v1::Ticket> ticket;
+};
+using Event = std::variant<SessionOpened, SessionLost, CommandReceived,
+                           StepDone, LandingOpened, transfer::TransferEvent,
+                           Tick, DrainStarted, ShutDown>;
+
+// --- actions ---
+struct OpenLanding {
+  JobId job;
+  std::vector<BlockRef> blocks;  // by ordinal; a partial last one is to be
+  uint32_t token_count = 0;      // zeroed before
+  Duration timeout{};
+};
+struct CancelLanding {
+  LandingId landing;
+};
+struct SendEvent {  // the session numbers it
+  SessionId session;
+  v1::DecodeEvent event;
+};
+using Action = std::variant<RunStep, OpenLanding, CancelLanding, SendEvent>;
+
+// Decides everything a decode worker does: who gets blocks, who is in the next
+// step, when blocks are given back. An attempt reserves all blocks that it can
+// ever need, so a running choice never waits for one. Pure: single-threaded,
+// no clock, no memory.
+class DecodeScheduler {
+ public:
+  using Event = decode::Event;
+  using Action = decode::Action;
+
+  explicit DecodeScheduler(DecodeOptions options);
+
+  // Actions are to be executed in order.
+  std::vector<Action> Handle(Event event, MonotonicTime now);
+  // When a Tick is due if nothing else happens.
+  MonotonicTime NextDeadline() const;
+
+  const BlockPool& pool() const { return pool_; }
+  bool idle() const { return jobs_.empty() && !step_in_flight_; }
+  bool draining() const { return draining_; }
+  v1::WorkerLoad Load() const;
+
+  struct Counters {
+    uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0;
+    uint64_t attempts = 0, refused = 0, landed = 0, done = 0, failed = 0;
+    uint64_t released = 0;        // by the router, before their end
+    uint64_t stale_messages = 0;  // late, duplicate or unknown
+    uint64_t transfer_failures = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  using Phase = DecodeJob::Phase;
+  using AttemptKey = std::pair<SessionId, AttemptId>;
+  // What one span of the step in flight belongs to.
+  struct Row {
+    JobId job;
+    size_t branch = 0;  // when prefill_tokens == 0
+    uint32_t prefill_tokens = 0;
+    bool prefill_ends = false;
+  };
+
+  void On(SessionOpened event, MonotonicTime now);
+  void On(SessionLost event, MonotonicTime now);
+  void On(CommandReceived event, MonotonicTime now);
+  void On(StepDone event, MonotonicTime now);
+  void On(LandingOpened event, MonotonicTime now);
+  void On(transfer::TransferEvent event, MonotonicTime now);
+  void On(Tick event, MonotonicTime now);
+  void On(DrainStarted event, MonotonicTime now);
+  void On(ShutDown event, MonotonicTime now);
+
+  // Reservation: decode_reservation.cc.
+  void Reserve(SessionId session, const v1::ReserveLanding& command,
+               MonotonicTime now);
+  void Serve(SessionId session, const v1::ServeLocally& command,
+             MonotonicTime now);
+  void Release(SessionId session, AttemptId attempt);
+  // The job with its blocks, or null after the router was told why not.
+  DecodeJob* Accept(SessionId session, AttemptId attempt,
+                    const v1::SequenceSpec& spec, uint32_t deadline_ms,
+                    bool local, MonotonicTime now);
+  // Empty, or why there is no room now.
+  std::string WhyNoRoom(const BlockDemand& demand, size_t choices,
+                        bool local) const;
+  void OnVerified(DecodeJob& job, const transfer::LandingVerified& verified,
+                  MonotonicTime now);
+  absl::Status AppendSealed(DecodeJob& job, const v1::SealContents& seal);
+  void OnLandingOver(DecodeJob& job);
+  // Gives every choice that goes on its own block table.
+  void MakeBranches(DecodeJob& job);
+
+  // Steps: decode_steps.cc.
+  void JoinReady(MonotonicTime now);
+  void StartStep(MonotonicTime now);
+  void PlanDecode(DecodeJob& job, StepPlan* plan);
+  void PlanPrefill(const ChunkPlanner::Chunk& chunk, StepPlan* plan);
+  absl::Status TakeResult(const Row& row, SpanResult result, MonotonicTime now,
+                          v1::StepTokens* tokens);
+  void AppendDraw(DecodeJob& job, Sequence* sequence,
+                  const SampledToken& sampled, v1::StepTokens* tokens);
+  void DropEndedBranches(DecodeJob& job);
+  void Finish(DecodeJob& job, MonotonicTime now);
+
+  void ExpireDeadlines(MonotonicTime now);
+  void ReportLoad(MonotonicTime now);
+  // Ends the job: tells the router unless `failure` is OK; blocks follow when
+  // nothing touches them any more. `job` may be gone afterwards.
+  void Close(DecodeJob& job, const absl::Status& failure, bool retryable);
+  void GiveBackBlocks(DecodeJob& job);
+  void EraseIfOver(DecodeJob& job);
+  void MoveBlocks(const std::vector<BlockRef>& blocks,
+                  std::optional<BlockUse>* use, BlockUse to);
+  void ReleaseBlocks(const std::vector<BlockRef>& blocks,
+                     std::optional<BlockUse>* use);
+  void SendFailure(SessionId session, AttemptId attempt,
+                   const absl::Status& failure, bool retryable);
+  void Send(SessionId session, v1::DecodeEvent event);
+
+  const DecodeOptions options_;
+  BlockPool pool_;
+  std::map<JobId, DecodeJob> jobs_;
+  absl::flat_hash_map<AttemptKey, JobId> attempts_;      // not closing
+  absl::flat_hash_map<LandingId, JobId> landings_;       // not over
+  std::set<std::pair<MonotonicTime, JobId>> deadlines_;  // not closing
+  ChunkPlanner chunks_;
+  std::vector<Row> step_;  // of the step in flight
+  bool step_in_flight_ = false;
+  SessionAccounts accounts_;
+  uint32_t sequences_ = 0;  // choices accepted and not ended
+  uint64_t next_job_ = 1;
+  bool draining_ = false;
+  Counters counters_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_DECODE_SCHEDULER_H_

@@ -1,0 +1,194 @@
+// Part of DecodeScheduler: what runs in a step and what becomes of it.
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "decode_worker/decode_scheduler.h"
+
+namespace baton::decode {
+
+void DecodeScheduler::JoinReady(MonotonicTime now) {
+  auto in = [this](auto... phases) {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+      return ((entry.second.phase == phases) || ...);
+    });
+  };
+  if (options_.batching == Batching::kStatic &&
+      in(Phase::kPrefilling, Phase::kDecoding)) {
+    return;
+  }
+  for (auto& [id, job] : jobs_) {
+    if (job.phase != Phase::kReady) continue;
+    job.queue_ms = Milliseconds(now - job.ready);
+    if (job.local) {
+      job.phase = Phase::kPrefilling;
+      job.prefill_started = now;
+      chunks_.Add(id, job.request.context_tokens);
+    } else {
+      job.phase = Phase::kDecoding;
+      job.decode_started = now;
+    }
+  }
+}
+
+void DecodeScheduler::StartStep(MonotonicTime) {
+  if (step_in_flight_) return;
+  StepPlan plan;
+  step_.clear();
+  for (auto& [id, job] : jobs_) {
+    if (job.phase == Phase::kDecoding) PlanDecode(job, &plan);
+  }
+  for (const auto& chunk : chunks_.Next(options_.step_token_budget)) {
+    PlanPrefill(chunk, &plan);
+  }
+  if (step_.empty()) return;
+  step_in_flight_ = true;
+  plan.number = ++counters_.steps;
+  actions_.push_back(RunStep{std::move(plan)});
+}
+
+void DecodeScheduler::PlanDecode(DecodeJob& job, StepPlan* plan) {
+  job.in_step = true;
+  ++job.steps;
+  for (size_t i = 0; i < job.branches.size(); ++i) {
+    Branch& branch = job.branches[i];
+    const Sequence& sequence = *branch.sequence;
+    const uint32_t position = static_cast<uint32_t>(sequence.length() - 1);
+    const uint32_t block = position / kBlockTokens;
+    if (branch.copy_of.has_value()) {
+      plan->copies.push_back({*branch.copy_of, branch.blocks[block]});
+      branch.copy_of.reset();
+    } else if (position % kBlockTokens == 0) {
+      plan->cleared.push_back(branch.blocks[block]);
+    }
+    PlannedSpan span;
+    span.tokens = {sequence.TokenAt(position)};
+    span.first_position = position;
+    span.blocks.assign(branch.blocks.begin(),
+                       branch.blocks.begin() + block + 1);
+    span.draws.push_back(NextDrawOf(sequence, job.request.params));
+    plan->spans.push_back(std::move(span));
+    step_.push_back({.job = job.id, .branch = i});
+  }
+}
+
+void DecodeScheduler::PlanPrefill(const ChunkPlanner::Chunk& chunk,
+                                  StepPlan* plan) {
+  DecodeJob& job = jobs_.at(chunk.job);
+  job.in_step = true;
+  const uint32_t end = chunk.first + chunk.count;
+  const auto blocks = job.context.begin();
+  plan->cleared.insert(plan->cleared.end(), blocks + BlocksFor(chunk.first),
+                       blocks + BlocksFor(end));
+  PlannedSpan span;
+  span.first_position = chunk.first;
+  span.blocks.assign(blocks, blocks + BlocksFor(end));
+  for (uint32_t position = chunk.first; position < end; ++position) {
+    span.tokens.push_back(job.request.ContextToken(position));
+  }
+  if (chunk.last) {
+    for (const Sequence& choice : job.request.choices) {
+      span.draws.push_back(NextDrawOf(choice, job.request.params));
+    }
+  }
+  plan->spans.push_back(std::move(span));
+  step_.push_back({.job = job.id,
+                   .prefill_tokens = chunk.count,
+                   .prefill_ends = chunk.last});
+}
+
+void DecodeScheduler::On(StepDone event, MonotonicTime now) {
+  if (!step_in_flight_ || event.number != counters_.steps) {
+    ++counters_.stale_messages;
+    return;
+  }
+  BATON_CHECK(event.result.spans.size() == step_.size());
+  step_in_flight_ = false;
+  const std::vector<Row> step = std::exchange(step_, {});
+  std::map<SessionId, v1::StepTokens> tokens;
+  std::map<JobId, absl::Status> touched;  // and the first failure
+  for (size_t i = 0; i < step.size(); ++i) {
+    DecodeJob& job = jobs_.at(step[i].job);
+    job.in_step = false;
+    absl::Status& status = touched[job.id];
+    if (job.phase == Phase::kClosing) continue;
+    status.Update(TakeResult(step[i], std::move(event.result.spans[i]), now,
+                             &tokens[job.session]));
+  }
+  for (auto& [session, batch] : tokens) {
+    if (batch.tokens().empty()) continue;
+    v1::DecodeEvent message;
+    *message.mutable_tokens() = std::move(batch);
+    Send(session, std::move(message));
+  }
+  for (const auto& [id, status] : touched) {
+    DecodeJob& job = jobs_.at(id);
+    if (job.phase == Phase::kClosing) {
+      GiveBackBlocks(job);
+      EraseIfOver(job);
+    } else if (!status.ok()) {
+      Close(job, status, false);
+    } else if (job.phase == Phase::kDecoding) {
+      DropEndedBranches(job);
+      if (job.branches.empty()) Finish(job, now);
+    }
+  }
+}
+
+absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
+                                         MonotonicTime now,
+                                         v1::StepTokens* tokens) {
+  if (!result.status.ok()) return result.status;
+  DecodeJob& job = jobs_.at(row.job);
+  if (row.prefill_tokens == 0) {
+    ++counters_.decode_tokens;
+    AppendDraw(job, job.branches[row.branch].sequence, result.draws.front(),
+               tokens);
+    return absl::OkStatus();
+  }
+  job.computed += row.prefill_tokens;
+  counters_.prefill_tokens += row.prefill_tokens;
+  accounts_.ReturnTokens(job.session, row.prefill_tokens);
+  if (!row.prefill_ends) return absl::OkStatus();
+  for (size_t i = 0; i < job.request.choices.size(); ++i) {
+    AppendDraw(job, &job.request.choices[i], result.draws[i], tokens);
+  }
+  job.prefill_ms = Milliseconds(now - job.prefill_started);
+  job.decode_started = now;
+  job.phase = Phase::kDecoding;
+  MakeBranches(job);
+  return absl::OkStatus();
+}
+
+void DecodeScheduler::AppendDraw(DecodeJob& job, Sequence* sequence,
+                                 const SampledToken& sampled,
+                                 v1::StepTokens* tokens) {
+  Sequence::Appended appended = sequence->Append(sampled.token);
+  *tokens->add_tokens() =
+      ToDelta(job.attempt, *sequence, std::move(appended), sampled);
+}
+
+void DecodeScheduler::DropEndedBranches(DecodeJob& job) {
+  std::erase_if(job.branches, [this](const Branch& branch) {
+    if (!branch.sequence->finished()) return false;
+    BATON_CHECK(pool_.Release(branch.blocks, BlockUse::kRunning).ok());
+    --sequences_;
+    return true;
+  });
+}
+
+void DecodeScheduler::Finish(DecodeJob& job, MonotonicTime now) {
+  ++counters_.done;
+  v1::DecodeEvent event;
+  v1::AttemptDone& done = *event.mutable_done();
+  done.set_attempt_id(job.attempt.value());
+  done.set_queue_ms(job.queue_ms);
+  done.set_prefill_ms(job.prefill_ms);
+  if (job.decode_started != MonotonicTime{}) {
+    done.set_decode_ms(Milliseconds(now - job.decode_started));
+  }
+  done.set_steps(job.steps);
+  Send(job.session, std::move(event));
+  Close(job, absl::OkStatus(), false);
+}
+
+}  // namespace baton::decode

@@ -1,0 +1,460 @@
+#include "prefill_worker/prefill_scheduler.h"
+
+#include <algorithm>
+#include <string>
+
+#include "common/base/check.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace baton::prefill {
+PrefillScheduler::PrefillScheduler(PrefillOptions options)
+    : options_(std::move(options)),
+      pool_(options_.epoch, options_.blocks),
+      accounts_({.step_token_budget = options_.step_token_budget}) {}
+
+std::vector<Action> PrefillScheduler::Handle(Event event, MonotonicTime now) {
+  std::visit([&](auto&& e) { On(std::move(e), now); }, std::move(event));
+  ExpireDeadlines(now);
+  ActivateWaiting(now);
+  StartStep(now);
+  ReportLoad(now);
+  return std::exchange(actions_, {});
+}
+
+MonotonicTime PrefillScheduler::NextDeadline() const {
+  const MonotonicTime report = accounts_.NextDeadline();
+  return deadlines_.empty() ? report
+                            : std::min(report, deadlines_.begin()->first);
+}
+
+void PrefillScheduler::On(SessionOpened event, MonotonicTime) {
+  accounts_.Open(event.session);
+}
+
+void PrefillScheduler::On(SessionLost event, MonotonicTime) {
+  accounts_.Close(event.session);
+  std::vector<JobId> lost;
+  for (const auto& [key, job] : attempts_) {
+    if (key.first == event.session) lost.push_back(job);
+  }
+  std::sort(lost.begin(), lost.end());
+  for (JobId job : lost) Close(jobs_.at(job), absl::OkStatus(), false);
+}
+
+void PrefillScheduler::On(CommandReceived event, MonotonicTime now) {
+  if (!accounts_.Has(event.session)) {
+    ++counters_.stale_messages;
+  } else if (event.command.has_start()) {
+    Start(event.session, std::move(*event.command.mutable_start()), now);
+  } else if (event.command.has_cancel()) {
+    Cancel(event.session, AttemptId(event.command.cancel().attempt_id()));
+  } else {
+    ++counters_.stale_messages;
+  }
+}
+
+void PrefillScheduler::On(Tick, MonotonicTime) {}
+
+void PrefillScheduler::On(DrainStarted, MonotonicTime) { draining_ = true; }
+
+void PrefillScheduler::On(ShutDown, MonotonicTime) {
+  draining_ = true;
+  std::vector<JobId> open;
+  for (const auto& [key, job] : attempts_) open.push_back(job);
+  std::sort(open.begin(), open.end());
+  for (JobId job : open) {
+    Close(jobs_.at(job), absl::UnavailableError("prefill worker shuts down"),
+          true);
+  }
+}
+
+void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
+                             MonotonicTime now) {
+  const AttemptId attempt(start.attempt_id());
+  if (attempts_.contains({session, attempt})) {
+    ++counters_.stale_messages;
+    return;
+  }
+  ++counters_.attempts;
+  absl::Status refusal;
+  if (draining_ || !healthy()) {
+    refusal = absl::UnavailableError(draining_ ? "prefill worker drains"
+                                               : "prefill worker is unhealthy");
+  } else if (attempts_.size() >= options_.max_attempts) {
+    refusal = absl::ResourceExhaustedError(
+        StrCat("prefill queue is full (", options_.max_attempts, " attempts)"));
+  }
+  const uint64_t tokens = ContextTokensOf(start.sequence());
+  const bool retryable = !refusal.ok();
+  if (refusal.ok()) {
+    absl::StatusOr<Job> job = NewJob(session, std::move(start), now);
+    if (job.ok()) {
+      const JobId id = job->id;
+      ++next_job_;
+      attempts_[{session, attempt}] = id;
+      deadlines_.emplace(job->deadline, id);
+      waiting_.push_back(id);
+      waiting_tokens_ += job->tokens;
+      jobs_.emplace(id, *std::move(job));
+      return;
+    }
+    refusal = job.status();
+  }
+  accounts_.ReturnTokens(session, tokens);
+  SendFailure(session, attempt, refusal, retryable);
+}
+
+absl::StatusOr<PrefillScheduler::Job> PrefillScheduler::NewJob(
+    SessionId session, v1::StartPrefill start, MonotonicTime now) const {
+  Job job;
+  job.id = JobId(next_job_);
+  job.session = session;
+  job.attempt = AttemptId(start.attempt_id());
+  BATON_ASSIGN_OR_RETURN(job.request,
+                         ParseSequenceSpec(start.sequence(), options_.limits,
+                                           options_.vocabulary));
+  job.tokens = job.request.context_tokens;
+  job.ticket = std::move(*start.mutable_ticket());
+  if (job.ticket.token_count() != job.tokens) {
+    return absl::InvalidArgumentError(
+        StrCat("ticket.token_count: got ", job.ticket.token_count(),
+               ", allowed ", job.tokens, " (tokens of the sequence)"));
+  }
+  if (job.ticket.held_tokens() != 0) {
+    return absl::InvalidArgumentError(StrCat(
+        "ticket.held_tokens: got ", job.ticket.held_tokens(), ", allowed 0"));
+  }
+  if (BlocksFor(job.tokens) > pool_.size()) {
+    return absl::InvalidArgumentError(
+        StrCat("sequence.prompt_token_ids: needs ", BlocksFor(job.tokens),
+               " blocks, the pool has ", pool_.size()));
+  }
+  job.accepted = now;
+  job.deadline = now + std::chrono::milliseconds(start.deadline_ms());
+  return job;
+}
+
+void PrefillScheduler::Cancel(SessionId session, AttemptId attempt) {
+  auto it = attempts_.find({session, attempt});
+  if (it == attempts_.end()) {
+    ++counters_.stale_messages;
+    return;
+  }
+  ++counters_.cancelled;
+  Close(jobs_.at(it->second), absl::OkStatus(), false);
+}
+
+void PrefillScheduler::ExpireDeadlines(MonotonicTime now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    Close(jobs_.at(deadlines_.begin()->second),
+          absl::DeadlineExceededError("deadline passed on the prefill worker"),
+          false);
+  }
+}
+
+void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
+  while (!waiting_.empty()) {
+    Job& job = jobs_.at(waiting_.front());
+    absl::StatusOr<std::vector<BlockRef>> blocks =
+        pool_.Acquire(BlocksFor(job.tokens), BlockUse::kRunning);
+    if (!blocks.ok()) return;
+    waiting_.pop_front();
+    waiting_tokens_ -= job.tokens;
+    job.blocks = *std::move(blocks);
+    job.holds_running = true;
+    job.phase = Phase::kRunning;
+    job.started = now;
+    job.link = Link::kOpening;
+    chunks_.Add(job.id, job.tokens);
+    const MonotonicTime lapse =
+        now + std::chrono::milliseconds(job.ticket.timeout_ms());
+    actions_.push_back(OpenTransfer{job.id, std::move(job.ticket),
+                                    std::min(job.deadline, lapse)});
+  }
+}
+
+void PrefillScheduler::StartStep(MonotonicTime) {
+  if (step_in_flight_ || chunks_.empty()) return;
+  step_ = chunks_.Next(options_.step_token_budget);
+  step_in_flight_ = true;
+  StepPlan plan;
+  plan.number = ++counters_.steps;
+  for (const ChunkPlanner::Chunk& chunk : step_) {
+    Job& job = jobs_.at(chunk.job);
+    job.in_step = true;
+    const uint32_t end = chunk.first + chunk.count;
+    const auto blocks = job.blocks.begin();
+    plan.cleared.insert(plan.cleared.end(), blocks + BlocksFor(chunk.first),
+                        blocks + BlocksFor(end));
+    PlannedSpan span;
+    span.first_position = chunk.first;
+    span.blocks.assign(blocks, blocks + BlocksFor(end));
+    for (uint32_t position = chunk.first; position < end; ++position) {
+      span.tokens.push_back(job.request.ContextToken(position));
+    }
+    if (chunk.last) {
+      for (const Sequence& choice : job.request.choices) {
+        span.draws.push_back(NextDrawOf(choice, job.request.params));
+      }
+    }
+    plan.spans.push_back(std::move(span));
+  }
+  actions_.push_back(RunStep{std::move(plan)});
+}
+
+void PrefillScheduler::On(StepDone event, MonotonicTime now) {
+  if (!step_in_flight_ || event.number != counters_.steps) {
+    ++counters_.stale_messages;
+    return;
+  }
+  BATON_CHECK(event.result.spans.size() == step_.size());
+  step_in_flight_ = false;
+  const std::vector<ChunkPlanner::Chunk> step = std::exchange(step_, {});
+  for (size_t i = 0; i < step.size(); ++i) {
+    FinishChunk(jobs_.at(step[i].job), step[i],
+                std::move(event.result.spans[i]), now);
+  }
+}
+
+void PrefillScheduler::FinishChunk(Job& job, const ChunkPlanner::Chunk& chunk,
+                                   SpanResult result, MonotonicTime now) {
+  job.in_step = false;
+  if (job.phase == Phase::kClosing) {
+    GiveBackBlocks(job);
+    EraseIfOver(job);
+    return;
+  }
+  if (!result.status.ok()) {
+    ++numeric_failures_;
+    Close(job, result.status, false);
+    return;
+  }
+  job.computed += chunk.count;
+  ++job.chunks;
+  counters_.prompt_tokens += chunk.count;
+  accounts_.ReturnTokens(job.session, chunk.count);
+  if (chunk.last) {
+    FinishPrefill(job, result.draws, now);
+  } else {
+    PushComplete(job);
+  }
+}
+
+void PrefillScheduler::FinishPrefill(Job& job,
+                                     const std::vector<SampledToken>& draws,
+                                     MonotonicTime now) {
+  BATON_CHECK(draws.size() == job.request.choices.size());
+  numeric_failures_ = 0;
+  job.sampled = now;
+  v1::PrefillEvent event;
+  v1::FirstTokens& first = *event.mutable_first_tokens();
+  first.set_attempt_id(job.attempt.value());
+  first.set_queue_ms(Milliseconds(job.started - job.accepted));
+  first.set_prefill_ms(Milliseconds(now - job.started));
+  first.set_prompt_tokens(
+      static_cast<uint32_t>(job.request.params->prompt.size()));
+  first.set_chunks(job.chunks);
+  bool all_ended = true;
+  for (size_t i = 0; i < draws.size(); ++i) {
+    Sequence& choice = job.request.choices[i];
+    Sequence::Appended appended = choice.Append(draws[i].token);
+    all_ended = all_ended && appended.finish.has_value();
+    *first.add_tokens() =
+        ToDelta(job.attempt, choice, std::move(appended), draws[i]);
+  }
+  *job.seal.mutable_first_tokens() = first.tokens();
+  actions_.push_back(SendEvent{job.session, std::move(event)});
+  if (all_ended) {
+    ++counters_.ended_at_first_token;
+    Close(job, absl::OkStatus(), false);
+    return;
+  }
+  job.phase = Phase::kSending;
+  PushComplete(job);
+}
+
+void PrefillScheduler::PushComplete(Job& job) {
+  if (job.link != Link::kOpen) return;
+  const bool all = job.phase == Phase::kSending;
+  const uint32_t complete = all ? static_cast<uint32_t>(job.blocks.size())
+                                : job.computed / kBlockTokens;
+  for (; job.pushed < complete; ++job.pushed) {
+    const uint32_t ordinal = job.pushed;
+    const BlockRef& block = job.blocks[ordinal];
+    BATON_CHECK(pool_.Hold({&block, 1}, BlockUse::kSending).ok());
+    const uint32_t written =
+        std::min<uint32_t>(kBlockTokens, job.tokens - ordinal * kBlockTokens);
+    actions_.push_back(PushBlock{job.transfer, ordinal, block, written});
+  }
+  if (!all || !job.holds_running) return;
+  actions_.push_back(SealTransfer{job.transfer, std::move(job.seal)});
+  GiveBackBlocks(job);
+}
+
+void PrefillScheduler::On(TransferOpened event, MonotonicTime) {
+  Job& job = jobs_.at(event.job);
+  BATON_CHECK(job.link == Link::kOpening);
+  if (!event.transfer.ok()) {
+    job.link = Link::kOver;
+    if (job.phase == Phase::kClosing) {
+      EraseIfOver(job);
+    } else {
+      ++counters_.transfer_failures;
+      Close(job, event.transfer.status(), true);
+    }
+    return;
+  }
+  job.transfer = *event.transfer;
+  transfers_[job.transfer] = job.id;
+  if (job.phase == Phase::kClosing) {
+    job.link = Link::kAborting;
+    actions_.push_back(AbortTransfer{job.transfer});
+    return;
+  }
+  job.link = Link::kOpen;
+  PushComplete(job);
+}
+
+void PrefillScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
+  auto find = [this](TransferId transfer) -> Job* {
+    auto it = transfers_.find(transfer);
+    if (it != transfers_.end()) return &jobs_.at(it->second);
+    ++counters_.stale_messages;
+    return nullptr;
+  };
+  if (auto* acked = std::get_if<transfer::TransferAcked>(&event)) {
+    if (Job* job = find(acked->transfer)) OnAcked(*job, *acked, now);
+  } else if (auto* failed = std::get_if<transfer::TransferFailed>(&event)) {
+    if (Job* job = find(failed->transfer)) {
+      OnTransferFailed(*job, failed->status);
+    }
+  } else if (auto* closed = std::get_if<transfer::TransferClosed>(&event)) {
+    if (Job* job = find(closed->transfer)) OnTransferClosed(*job);
+  } else {
+    ++counters_.stale_messages;
+  }
+}
+
+void PrefillScheduler::OnAcked(Job& job, const transfer::TransferAcked& acked,
+                               MonotonicTime now) {
+  transfers_.erase(job.transfer);
+  job.link = Link::kOver;
+  if (job.phase != Phase::kClosing) {
+    BATON_CHECK(job.phase == Phase::kSending);
+    ++counters_.handed_over;
+    v1::PrefillEvent event;
+    v1::HandedOver& done = *event.mutable_handed_over();
+    done.set_attempt_id(job.attempt.value());
+    done.set_bytes(acked.bytes);
+    done.set_blocks(acked.blocks);
+    done.set_exposed_ms(Milliseconds(now - job.sampled));
+    actions_.push_back(SendEvent{job.session, std::move(event)});
+    Close(job, absl::OkStatus(), false);
+    return;
+  }
+  GiveBackBlocks(job);
+  EraseIfOver(job);
+}
+
+void PrefillScheduler::OnTransferFailed(Job& job, const absl::Status& status) {
+  job.link = Link::kAborting;
+  if (job.phase == Phase::kClosing) return;
+  ++counters_.transfer_failures;
+  Close(job,
+        absl::UnavailableError(
+            StrCat("KV transfer to the decode worker: ", status.ToString())),
+        true);
+}
+
+void PrefillScheduler::OnTransferClosed(Job& job) {
+  transfers_.erase(job.transfer);
+  job.link = Link::kOver;
+  if (job.phase != Phase::kClosing) {
+    Close(job, absl::UnavailableError("KV transfer was closed"), true);
+    return;
+  }
+  GiveBackBlocks(job);
+  EraseIfOver(job);
+}
+
+void PrefillScheduler::Close(Job& job, const absl::Status& failure,
+                             bool retryable) {
+  BATON_CHECK(job.phase != Phase::kClosing);
+  attempts_.erase({job.session, job.attempt});
+  deadlines_.erase({job.deadline, job.id});
+  if (job.phase == Phase::kWaiting) {
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), job.id));
+    waiting_tokens_ -= job.tokens;
+  }
+  chunks_.Remove(job.id);
+  accounts_.ReturnTokens(job.session, job.tokens - job.computed);
+  if (!failure.ok()) SendFailure(job.session, job.attempt, failure, retryable);
+  if (job.link == Link::kOpen) {
+    job.link = Link::kAborting;
+    actions_.push_back(AbortTransfer{job.transfer});
+  }
+  job.phase = Phase::kClosing;
+  GiveBackBlocks(job);
+  EraseIfOver(job);
+}
+
+void PrefillScheduler::GiveBackBlocks(Job& job) {
+  if (job.holds_running && !job.in_step) {
+    BATON_CHECK(pool_.Release(job.blocks, BlockUse::kRunning).ok());
+    job.holds_running = false;
+  }
+  if (job.link == Link::kNone || job.link == Link::kOver) {
+    absl::Span<const BlockRef> sent(job.blocks.data(), job.pushed);
+    BATON_CHECK(pool_.Release(sent, BlockUse::kSending).ok());
+    job.pushed = 0;
+  }
+}
+
+void PrefillScheduler::EraseIfOver(Job& job) {
+  const bool linked = job.link != Link::kNone && job.link != Link::kOver;
+  if (job.phase != Phase::kClosing || job.holds_running || linked) return;
+  jobs_.erase(job.id);
+}
+
+void PrefillScheduler::SendFailure(SessionId session, AttemptId attempt,
+                                   const absl::Status& failure,
+                                   bool retryable) {
+  ++counters_.failed;
+  if (!accounts_.Has(session)) return;
+  v1::PrefillEvent event;
+  v1::AttemptFailure& failed = *event.mutable_failed();
+  failed.set_attempt_id(attempt.value());
+  failed.set_code(static_cast<int>(failure.code()));
+  failed.set_message(std::string(failure.message()));
+  failed.set_retryable(retryable);
+  actions_.push_back(SendEvent{session, std::move(event)});
+}
+
+v1::WorkerLoad PrefillScheduler::Load() const {
+  const Ledger& ledger = pool_.ledger();
+  v1::WorkerLoad load;
+  load.set_free_blocks(ledger.free);
+  load.set_prefix_blocks(ledger[BlockUse::kPrefix]);
+  load.set_running_blocks(ledger[BlockUse::kRunning]);
+  load.set_sending_blocks(ledger[BlockUse::kSending]);
+  load.set_landing_blocks(ledger[BlockUse::kLanding]);
+  load.set_quarantine_blocks(ledger[BlockUse::kQuarantine]);
+  load.set_running_sequences(
+      static_cast<uint32_t>(attempts_.size() - waiting_.size()));
+  load.set_waiting_sequences(static_cast<uint32_t>(waiting_.size()));
+  load.set_queued_prefill_tokens(waiting_tokens_ + chunks_.tokens());
+  load.set_draining(draining_ || !healthy());
+  load.set_steps(counters_.steps);
+  return load;
+}
+
+void PrefillScheduler::ReportLoad(MonotonicTime now) {
+  for (SessionAccounts::Report& report : accounts_.Due(Load(), now)) {
+    v1::PrefillEvent event;
+    *event.mutable_load() = std::move(report.load);
+    actions_.push_back(SendEvent{report.session, std::move(event)});
+  }
+}
+
+}  // namespace baton::prefill
