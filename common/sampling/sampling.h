@@ -25,7 +25,7 @@ struct SamplingParams {
   float frequency_penalty = 0;   // [-2, 2]; output tokens
   uint64_t seed = 0;
   bool logprobs = false;
-  uint32_t top_logprobs = 0;  // 0..20
+  uint32_t top_logprobs = 0;                          // 0..20
   std::vector<std::pair<TokenId, float>> logit_bias;  // ascending, unique ids
 };
 
@@ -39,7 +39,7 @@ class TokenCounts {
  public:
   void AddPrompt(absl::Span<const TokenId> tokens);
   void AddOutput(TokenId token);
-  bool Seen(TokenId token) const;          // prompt or output
+  bool Seen(TokenId token) const;  // prompt or output
   uint32_t OutputCount(TokenId token) const;
   // (token, occurrences in the output), unordered; only-prompt tokens have 0.
   const absl::flat_hash_map<TokenId, uint32_t>& counts() const;
