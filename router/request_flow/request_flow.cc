@@ -1,0 +1,487 @@
+#include "router/request_flow/request_flow.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/strings.h"
+
+namespace baton::router {
+namespace {
+
+void AddTo(std::vector<WorkerIndex>* workers, WorkerIndex worker) {
+  if (std::find(workers->begin(), workers->end(), worker) == workers->end()) {
+    workers->push_back(worker);
+  }
+}
+
+}  // namespace
+
+RequestFlow::RequestFlow(ClientRequest request, FlowLimits limits)
+    : request_(std::move(request)),
+      limits_(limits),
+      choices_(request_.spec.choices_size()),
+      account_(request_.received) {}
+
+const Attempt* RequestFlow::Find(AttemptId id) const {
+  const auto it = attempts_.find(id);
+  return it == attempts_.end() ? nullptr : &it->second;
+}
+
+Work RequestFlow::FirstWork() const {
+  std::vector<uint32_t> all;
+  for (const v1::ChoiceSpec& choice : request_.spec.choices()) {
+    all.push_back(choice.index());
+  }
+  return WorkFor(std::move(all));
+}
+
+void RequestFlow::Dispatch(AttemptId id, Work work, const Candidate& place,
+                           std::string_view policy, MonotonicTime now,
+                           Actions* out) {
+  BATON_CHECK(!finished_);
+  account_.Dispatched(place, policy, now);
+  Attempt& attempt = attempts_[id];
+  attempt.id = id;
+  attempt.work = std::move(work);
+  attempt.decode = place.decode->index;
+  attempt.decode_open = true;
+  attempt.last_progress = now;
+  v1::DecodeCommand command;
+  if (place.prefill != nullptr) {
+    attempt.prefill = place.prefill->index;
+    auto* reserve = command.mutable_reserve();
+    reserve->set_attempt_id(id.value());
+    *reserve->mutable_sequence() = SpecFor(attempt);
+    reserve->set_deadline_ms(RemainingMs(now));
+  } else {
+    attempt.phase = AttemptPhase::kPrefilling;
+    attempt.prefill_started = true;
+    auto* serve = command.mutable_serve();
+    serve->set_attempt_id(id.value());
+    *serve->mutable_sequence() = SpecFor(attempt);
+    serve->set_deadline_ms(RemainingMs(now));
+  }
+  out->push_back(SendToDecode{attempt.decode, std::move(command)});
+}
+
+void RequestFlow::OnReserved(AttemptId id, v1::Reserved reserved,
+                             MonotonicTime now, Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  if (attempt->phase != AttemptPhase::kReserving) {
+    ++outcome_.stale;
+    return;
+  }
+  attempt->phase = AttemptPhase::kPrefilling;
+  attempt->prefill_open = true;
+  attempt->prefill_started = true;
+  attempt->last_progress = now;
+  v1::PrefillCommand command;
+  auto* start = command.mutable_start();
+  start->set_attempt_id(id.value());
+  *start->mutable_sequence() = SpecFor(*attempt);
+  *start->mutable_ticket() = std::move(*reserved.mutable_ticket());
+  start->set_deadline_ms(RemainingMs(now));
+  out->push_back(SendToPrefill{*attempt->prefill, std::move(command)});
+}
+
+void RequestFlow::OnRefused(AttemptId id, MonotonicTime retry_at,
+                            Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  const bool answers_reserve = attempt->phase == AttemptPhase::kReserving;
+  const bool answers_serve =
+      attempt->alone() && attempt->phase == AttemptPhase::kPrefilling;
+  if (!answers_reserve && !answers_serve) {
+    ++outcome_.stale;
+    return;
+  }
+  attempt->decode_open = false;
+  attempt->prefill_started = false;
+  auto& refusals = attempt->work.placement.refusals;
+  std::erase_if(refusals, [&](const Refusal& refusal) {
+    return refusal.decode == attempt->decode;
+  });
+  refusals.push_back({attempt->decode, retry_at});
+  outcome_.pending.push_back(Close(id, out).work);
+}
+
+void RequestFlow::OnFirstTokens(AttemptId id, v1::FirstTokens first,
+                                MonotonicTime now, Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  if (attempt->alone() || attempt->first_tokens || !attempt->prefill_started) {
+    ++outcome_.stale;
+    return;
+  }
+  attempt->first_tokens = true;
+  attempt->phase =
+      attempt->landed ? AttemptPhase::kDecoding : AttemptPhase::kTransferring;
+  attempt->last_progress = now;
+  account_.FirstTokens(first);
+  std::vector<uint32_t> seen;
+  for (v1::TokenDelta& delta : *first.mutable_tokens()) {
+    v1::TokenDelta* one[] = {&delta};
+    if (!Deliver(id, one, now, out)) return;
+    seen.push_back(delta.choice());
+  }
+  for (uint32_t choice : attempt->work.choices) {
+    if (std::find(seen.begin(), seen.end(), choice) == seen.end()) {
+      Fail(id, absl::InternalError("prefill left out a choice"), true, out);
+      return;
+    }
+  }
+  if (AllFinished(*attempt)) {
+    attempt->prefill_open = false;
+    account_.EndedAtFirstToken();
+    Close(id, out);
+    CompleteIfDone(out);
+    return;
+  }
+  std::vector<v1::TokenDelta> early = std::exchange(attempt->early, {});
+  for (v1::TokenDelta& delta : early) {
+    v1::TokenDelta* one[] = {&delta};
+    if (!Deliver(id, one, now, out)) return;
+  }
+  AfterTokens(id, out);
+}
+
+void RequestFlow::OnHandedOver(AttemptId id) {
+  const auto it = attempts_.find(id);
+  if (it != attempts_.end()) it->second.prefill_open = false;
+}
+
+void RequestFlow::OnLanded(AttemptId id, const v1::Landed& landed,
+                           MonotonicTime now) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  if (attempt->alone() || attempt->landed || !attempt->prefill_started) {
+    ++outcome_.stale;
+    return;
+  }
+  attempt->landed = true;
+  attempt->prefill_open = false;
+  attempt->last_progress = now;
+  if (attempt->phase == AttemptPhase::kTransferring) {
+    attempt->phase = AttemptPhase::kDecoding;
+  }
+  account_.Landed(landed, now);
+}
+
+void RequestFlow::OnTokens(AttemptId id,
+                           absl::Span<v1::TokenDelta* const> tokens,
+                           MonotonicTime now, Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  if (!attempt->prefill_started) {
+    Fail(id, absl::InternalError("tokens before the prefill was started"), true,
+         out);
+    return;
+  }
+  attempt->last_progress = now;
+  if (attempt->alone() || attempt->first_tokens) {
+    if (attempt->alone()) attempt->phase = AttemptPhase::kDecoding;
+    if (Deliver(id, tokens, now, out)) AfterTokens(id, out);
+    return;
+  }
+  const size_t most = attempt->work.choices.size() *
+                      static_cast<size_t>(request_.spec.max_tokens());
+  if (attempt->early.size() + tokens.size() > most) {
+    Fail(id, absl::InternalError("more tokens than asked for"), true, out);
+    return;
+  }
+  for (v1::TokenDelta* delta : tokens) {
+    attempt->early.push_back(std::move(*delta));
+  }
+}
+
+void RequestFlow::OnDone(AttemptId id, const v1::AttemptDone& done,
+                         MonotonicTime now, Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  attempt->decode_done = true;
+  attempt->decode_open = false;
+  attempt->last_progress = now;
+  account_.Done(done);
+  if (attempt->alone() || attempt->first_tokens) AfterTokens(id, out);
+}
+
+void RequestFlow::OnFailed(AttemptId id, WorkerIndex worker,
+                           const absl::Status& status, bool retryable,
+                           Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  if (attempt->decode == worker) {
+    attempt->decode_open = false;
+  } else {
+    attempt->prefill_open = false;
+    if (attempt->landed && attempt->first_tokens) return;
+  }
+  Fail(id, status, retryable, out);
+}
+
+void RequestFlow::OnStalled(AttemptId id, Actions* out) {
+  if (Open(id) == nullptr) return;
+  Fail(id, absl::UnavailableError("no progress"), true, out);
+}
+
+void RequestFlow::OnSessionDown(WorkerIndex worker, const std::string& why,
+                                Actions* out) {
+  std::vector<AttemptId> lost;
+  for (auto& [id, attempt] : attempts_) {
+    if (attempt.decode == worker) {
+      attempt.decode_open = false;
+      lost.push_back(id);
+    } else if (attempt.prefill == worker) {
+      attempt.prefill_open = false;
+      if (!attempt.landed || !attempt.first_tokens) lost.push_back(id);
+    }
+  }
+  for (AttemptId id : lost) {
+    if (finished_) return;
+    if (attempts_.at(id).prefill_started) {
+      Fail(id, absl::UnavailableError(why), true, out);
+    } else {
+      Requeue(Close(id, out), /*replay=*/false);
+    }
+  }
+}
+
+void RequestFlow::End(absl::Status status, Actions* out) {
+  BATON_CHECK(!finished_ && !status.ok());
+  while (!attempts_.empty()) Close(attempts_.begin()->first, out);
+  outcome_.pending.clear();
+  if (AllFinished()) {
+    CompleteIfDone(out);
+    return;
+  }
+  uint64_t delivered = 0;
+  for (const Choice& choice : choices_) delivered += choice.tokens.size();
+  if (delivered > 0) {
+    absl::Status longer(
+        status.code(),
+        StrCat(ToStd(status.message()), " (after ", delivered, " tokens)"));
+    status.ForEachPayload(
+        [&](absl::string_view url, const absl::Cord& payload) {
+          longer.SetPayload(url, payload);
+        });
+    status = std::move(longer);
+  }
+  Finish(std::move(status), out);
+}
+
+FlowOutcome RequestFlow::Take() { return std::exchange(outcome_, {}); }
+
+Attempt* RequestFlow::Open(AttemptId id) {
+  BATON_CHECK(!finished_);
+  const auto it = attempts_.find(id);
+  if (it != attempts_.end()) return &it->second;
+  ++outcome_.stale;
+  return nullptr;
+}
+
+bool RequestFlow::AllFinished(const Attempt& attempt) const {
+  return std::all_of(attempt.work.choices.begin(), attempt.work.choices.end(),
+                     [&](uint32_t i) { return choices_[i].finished; });
+}
+
+bool RequestFlow::AllFinished() const {
+  return std::all_of(choices_.begin(), choices_.end(),
+                     [](const Choice& choice) { return choice.finished; });
+}
+
+Work RequestFlow::WorkFor(std::vector<uint32_t> choices) const {
+  Work work;
+  const uint64_t prompt = request_.spec.prompt_token_ids_size();
+  work.placement.prefill_tokens = prompt;
+  work.placement.context_tokens = prompt + request_.spec.max_tokens();
+  for (uint32_t choice : choices) {
+    work.placement.prefill_tokens += choices_[choice].tokens.size();
+  }
+  work.choices = std::move(choices);
+  return work;
+}
+
+v1::SequenceSpec RequestFlow::SpecFor(const Attempt& attempt) const {
+  v1::SequenceSpec spec = request_.spec;
+  spec.clear_choices();
+  for (uint32_t index : attempt.work.choices) {
+    v1::ChoiceSpec* choice = spec.add_choices();
+    choice->set_index(index);
+    choice->mutable_generated_token_ids()->Add(choices_[index].tokens.begin(),
+                                               choices_[index].tokens.end());
+  }
+  return spec;
+}
+
+uint32_t RequestFlow::RemainingMs(MonotonicTime now) const {
+  const double ms = Milliseconds(request_.deadline - now) + 1;
+  return static_cast<uint32_t>(
+      std::clamp<double>(ms, 1, std::numeric_limits<uint32_t>::max()));
+}
+
+RequestFlow::Appended RequestFlow::Append(const Attempt& attempt,
+                                          v1::TokenDelta* delta,
+                                          v1::GenerateEvent* event) {
+  const auto& mine = attempt.work.choices;
+  if (std::find(mine.begin(), mine.end(), delta->choice()) == mine.end()) {
+    return Appended::kWrong;
+  }
+  Choice& choice = choices_[delta->choice()];
+  if (delta->index() < choice.tokens.size()) return Appended::kDuplicate;
+  if (choice.finished || delta->index() > choice.tokens.size() ||
+      delta->token_id() >= limits_.vocabulary_size) {
+    return Appended::kWrong;
+  }
+  choice.tokens.push_back(delta->token_id());
+  event->set_choice(delta->choice());
+  event->mutable_text()->append(delta->text());
+  event->add_token_ids(delta->token_id());
+  if (request_.spec.sampling().logprobs()) {
+    v1::TokenLogprobs* logprobs = event->add_logprobs();
+    logprobs->set_token_id(delta->token_id());
+    logprobs->set_logprob(delta->logprob());
+    logprobs->mutable_top()->Swap(delta->mutable_top_logprobs());
+  }
+  if (delta->has_finish()) {
+    choice.finished = true;
+    event->mutable_finish()->Swap(delta->mutable_finish());
+  } else if (choice.tokens.size() >= request_.spec.max_tokens()) {
+    choice.finished = true;
+    event->mutable_finish()->set_reason(v1::FINISH_REASON_LENGTH);
+  }
+  return Appended::kNew;
+}
+
+bool RequestFlow::Deliver(AttemptId id,
+                          absl::Span<v1::TokenDelta* const> tokens,
+                          MonotonicTime now, Actions* out) {
+  const Attempt& attempt = attempts_.at(id);
+  v1::GenerateEvent event;
+  bool wrong = false;
+  for (v1::TokenDelta* delta : tokens) {
+    const Appended appended = Append(attempt, delta, &event);
+    wrong = appended == Appended::kWrong;
+    if (wrong) break;
+    if (appended == Appended::kDuplicate) ++outcome_.stale;
+  }
+  if (event.token_ids_size() > 0) {
+    account_.Token(attempt.alone(), now);
+    out->push_back(EmitToClient{request_.id, std::move(event)});
+  }
+  if (!wrong) return true;
+  Fail(id, absl::InternalError("token out of order or out of range"), true,
+       out);
+  return false;
+}
+
+void RequestFlow::AfterTokens(AttemptId id, Actions* out) {
+  Attempt& attempt = attempts_.at(id);
+  if (AllFinished(attempt)) {
+    if (!attempt.decode_done) {
+      attempt.phase = AttemptPhase::kClosing;
+      return;
+    }
+    Close(id, out);
+    CompleteIfDone(out);
+  } else if (attempt.decode_done) {
+    Fail(id, absl::InternalError("attempt ended before its choices"), true,
+         out);
+  }
+}
+
+void RequestFlow::Fail(AttemptId id, const absl::Status& status, bool retryable,
+                       Actions* out) {
+  const Attempt attempt = Close(id, out);
+  if (AllFinished(attempt)) {
+    CompleteIfDone(out);
+    return;
+  }
+  if (!retryable) {
+    End(status, out);
+    return;
+  }
+  for (uint32_t index : attempt.work.choices) {
+    Choice& choice = choices_[index];
+    if (!choice.finished && ++choice.replays > limits_.max_replays) {
+      End(absl::UnavailableError(
+              StrCat("attempt: failed ", choice.replays,
+                     " times, last: ", ToStd(status.message()))),
+          out);
+      return;
+    }
+  }
+  Requeue(attempt, /*replay=*/true);
+}
+
+void RequestFlow::Requeue(const Attempt& attempt, bool replay) {
+  std::vector<uint32_t> open;
+  bool fresh = true;
+  for (uint32_t index : attempt.work.choices) {
+    fresh = fresh && choices_[index].tokens.empty();
+    if (!choices_[index].finished) open.push_back(index);
+  }
+  std::vector<Work> works;
+  if (fresh) {
+    works.push_back(WorkFor(std::move(open)));
+  } else {
+    for (uint32_t index : open) works.push_back(WorkFor({index}));
+  }
+  for (Work& work : works) {
+    work.placement.avoid = attempt.work.placement.avoid;
+    AddTo(&work.placement.avoid, attempt.decode);
+    if (attempt.prefill.has_value()) {
+      AddTo(&work.placement.avoid, *attempt.prefill);
+    }
+    work.replay = replay || attempt.work.replay;
+    if (replay) {
+      account_.Replayed();
+      ++outcome_.replays;
+    }
+    outcome_.pending.push_back(std::move(work));
+  }
+}
+
+Attempt RequestFlow::Close(AttemptId id, Actions* out) {
+  auto node = attempts_.extract(id);
+  Attempt& attempt = node.mapped();
+  if (attempt.prefill_open) {
+    v1::PrefillCommand command;
+    command.mutable_cancel()->set_attempt_id(id.value());
+    out->push_back(SendToPrefill{*attempt.prefill, std::move(command)});
+  }
+  if (attempt.decode_open) {
+    v1::DecodeCommand command;
+    command.mutable_release()->set_attempt_id(id.value());
+    out->push_back(SendToDecode{attempt.decode, std::move(command)});
+  }
+  attempt.early.clear();
+  outcome_.ended.push_back(attempt);
+  return std::move(attempt);
+}
+
+void RequestFlow::CompleteIfDone(Actions* out) {
+  if (!attempts_.empty() || !AllFinished()) return;
+  EmitToClient last{request_.id, {}};
+  v1::Usage* usage = last.event.mutable_usage();
+  usage->set_prompt_tokens(request_.spec.prompt_token_ids_size());
+  uint64_t generated = 0;
+  for (const Choice& choice : choices_) generated += choice.tokens.size();
+  usage->set_completion_tokens(static_cast<uint32_t>(generated));
+  usage->set_cached_prompt_tokens(
+      std::min(account_.cached_tokens(),
+               static_cast<uint32_t>(request_.spec.prompt_token_ids_size())));
+  *last.event.mutable_served() = account_.Result(request_.label);
+  out->push_back(std::move(last));
+  Finish(absl::OkStatus(), out);
+}
+
+void RequestFlow::Finish(absl::Status status, Actions* out) {
+  BATON_CHECK(!finished_);
+  finished_ = true;
+  out->push_back(FinishClient{request_.id, std::move(status)});
+}
+
+}  // namespace baton::router

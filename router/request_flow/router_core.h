@@ -1,0 +1,166 @@
+#ifndef BATON_ROUTER_REQUEST_FLOW_ROUTER_CORE_H_
+#define BATON_ROUTER_REQUEST_FLOW_ROUTER_CORE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/generation.pb.h"
+#include "router/admission/admission_queue.h"
+#include "router/admission/deadline_set.h"
+#include "router/request_flow/events.h"
+#include "router/request_flow/request_flow.h"
+#include "router/request_flow/worker_table.h"
+#include "router/routing/policy.h"
+
+namespace baton::router {
+
+struct RouterOptions {
+  uint32_t vocabulary_size = 0;  // of the served model; required
+  AdmissionLimits admission;
+  int max_replays = 3;  // of one choice
+  // An attempt without any sign of progress for this long is replayed.
+  Duration stall_timeout = std::chrono::seconds(10);
+  // How long a finished answer waits for the decode worker's account of it.
+  Duration closing_timeout = std::chrono::seconds(1);
+  // A session without any event for this long is closed; workers speak at
+  // least once a second.
+  Duration silence_timeout = std::chrono::seconds(10);
+  // Requests wait this long for workers that were never seen, counted from the
+  // construction of the core ...
+  Duration startup_grace{0};
+  // ... and this long when all decode workers are gone.
+  Duration unavailable_grace{0};
+};
+
+struct RouterCounters {
+  uint64_t replays = 0;
+  uint64_t stale_events = 0;     // late, duplicate or unknown; changed nothing
+  uint64_t closed_sessions = 0;  // by this side
+  uint64_t active_requests = 0;  // accepted, not finished
+  uint64_t queued_work = 0;      // waiting for a place
+  uint64_t queued_tokens = 0;
+};
+
+// Everything one router decides: queue, workers, and the flow of each request.
+// A single-threaded state machine without thread, clock or socket; the driver
+// (or a simulation) hands in events in the order they happened, with a `now`
+// that never goes back, and carries out the actions in order.
+//
+// Guarantees, for any sequence of events:
+//  - every ClientRequest gets exactly one FinishClient, at the latest at the
+//    first Handle() at or after its deadline;
+//  - per choice the emitted tokens have indices 0, 1, 2, ... without gap or
+//    repeat, whatever the number of attempts;
+//  - when a request has finished, every worker with a live session that held
+//    something for it has been told to let go, or said itself that it has;
+//  - commands go only to workers whose session is up.
+class RouterCore {
+ public:
+  RouterCore(RouterOptions options, std::unique_ptr<RoutingPolicy> policy,
+             MonotonicTime now);
+
+  Actions Handle(Event event, MonotonicTime now);
+  // When the next Tick is due; kNever if nothing waits for time.
+  MonotonicTime NextDeadline() const;
+
+  // OK when new requests would be served; otherwise why not.
+  absl::Status Ready(MonotonicTime now) const;
+  RouterCounters counters() const;
+  // State, hello, load and last error of every worker, by index.
+  std::vector<v1::WorkerInfo> Workers() const;
+  uint32_t MaxContextTokens() const { return workers_.MaxContextTokens(); }
+
+ private:
+  struct Entry {
+    RequestFlow flow;
+    uint64_t arrival = 0;
+    std::set<WorkId> waiting;
+  };
+  struct WaitingWork {
+    RequestId request;
+    MonotonicTime since;
+    Work work;
+  };
+  // What an open attempt counts for in the views of its workers.
+  struct Booking {
+    RequestId request;
+    bool computing = true;
+  };
+
+  void On(ClientRequest event);
+  void On(ClientCancelled event);
+  void On(WorkerAdded event);
+  void On(WorkerRemoved event);
+  void On(SessionUp event);
+  void On(SessionDown event);
+  void On(PrefillMessage message);
+  void On(DecodeMessage message);
+  void On(Drain event);
+  void On(Terminate event);
+  void On(Tick event);
+
+  void OnLoad(WorkerView* worker, const v1::WorkerLoad& load);
+  void OnEvent(WorkerView* worker, v1::PrefillEvent event);
+  void OnEvent(WorkerView* worker, v1::DecodeEvent event);
+  void OnStepTokens(const WorkerView& worker, v1::StepTokens step);
+  void OnRefused(const WorkerView& worker, const v1::Refused& refused);
+  void OnAttemptFailure(const WorkerView& worker,
+                        const v1::AttemptFailure& failed);
+  // The flow of an open attempt that runs on this worker, or nullptr after
+  // counting the message as stale.
+  RequestFlow* FlowOf(AttemptId attempt, const WorkerView& worker);
+  void LoseSession(WorkerView* worker, const absl::Status& why);
+  void Break(WorkerView* worker, const absl::Status& why);
+
+  // Books what the flow of a request has done since the last call.
+  void Settle(RequestId request);
+  void SettleAttempt(AttemptId attempt);
+  void Unbook(const Attempt& attempt);
+  void Enqueue(Entry* entry, Work work);
+  void EndRequest(RequestId request, absl::Status status);
+
+  // OK, or why work that waits since `since` has to end now. Schedules the next
+  // sweep when its waiting has an end of its own.
+  absl::Status MayWait(const PlacementRequest& placement, MonotonicTime since);
+  void SweepQueue();
+  void DispatchQueue();
+  void Start(const AdmissionQueue::Item& item, const Candidate& place);
+  void RunTimers();
+  void CheckStalled(AttemptId attempt);
+  void CheckSilent(WorkerIndex worker);
+
+  const RouterOptions options_;
+  const std::unique_ptr<RoutingPolicy> policy_;
+  const MonotonicTime startup_end_;
+  WorkerTable workers_;
+  AdmissionQueue queue_;
+  std::map<RequestId, Entry> entries_;
+  absl::flat_hash_map<WorkId, WaitingWork> waiting_;
+  absl::flat_hash_map<AttemptId, Booking> bookings_;
+  DeadlineSet<RequestId> deadlines_;
+  DeadlineSet<AttemptId> stalls_;
+  DeadlineSet<WorkerIndex> silences_;
+  DeadlineSet<WorkId> retries_;
+  MonotonicTime no_decode_since_;  // while no decode worker is ready
+  bool had_decode_ = false;
+  MonotonicTime next_sweep_ = kNever;
+  bool sweep_ = false;     // workers changed
+  bool dispatch_ = false;  // something may be startable
+  bool draining_ = false;
+  uint64_t next_attempt_ = 1;
+  uint64_t next_work_ = 1;
+  uint64_t next_arrival_ = 1;
+  RouterCounters counters_;
+
+  MonotonicTime now_;  // of the running Handle
+  Actions out_;        // of the running Handle
+};
+
+}  // namespace baton::router
+
+#endif  // BATON_ROUTER_REQUEST_FLOW_ROUTER_CORE_H_

@@ -1,0 +1,168 @@
+#include "router/request_flow/worker_table.h"
+
+#include <algorithm>
+
+#include "common/base/strings.h"
+#include "common/tokens/token.h"
+
+namespace baton::router {
+namespace {
+
+constexpr uint32_t kProtocol = 1;
+constexpr size_t kFingerprintBytes = 32;
+
+std::string RoleName(v1::WorkerRole role) {
+  switch (role) {
+    case v1::WORKER_ROLE_PREFILL:
+      return "prefill";
+    case v1::WORKER_ROLE_DECODE:
+      return "decode";
+    default:
+      return "unknown";
+  }
+}
+
+std::string WhyIncompatible(const v1::WorkerHello& hello, uint32_t vocabulary) {
+  if (hello.vocabulary_size() != vocabulary) {
+    return StrCat("vocabulary_size: differs from the router's model (got ",
+                  hello.vocabulary_size(), ", allowed ", vocabulary, ")");
+  }
+  if (hello.fingerprint().size() != kFingerprintBytes) {
+    return StrCat("fingerprint: wrong length (got ", hello.fingerprint().size(),
+                  " bytes, allowed ", kFingerprintBytes, ")");
+  }
+  if (hello.block_tokens() != kBlockTokens) {
+    return StrCat("block_tokens: not supported (got ", hello.block_tokens(),
+                  ", allowed ", kBlockTokens, ")");
+  }
+  return "";
+}
+
+}  // namespace
+
+WorkerTable::WorkerTable(uint32_t vocabulary_size, MonotonicTime startup_end)
+    : vocabulary_size_(vocabulary_size), startup_end_(startup_end) {}
+
+void WorkerTable::Add(const WorkerAdded& added) {
+  const auto [it, inserted] = workers_.try_emplace(added.worker);
+  if (!inserted) return;
+  it->second.index = added.worker;
+  it->second.role = added.role;
+  it->second.address = added.address;
+  RebuildViews();
+}
+
+void WorkerTable::Remove(WorkerIndex index) {
+  workers_.erase(index);
+  RebuildViews();
+}
+
+WorkerView* WorkerTable::Find(WorkerIndex index) {
+  const auto it = workers_.find(index);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
+absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
+  WorkerView* worker = Find(up.worker);
+  worker->hello = up.hello;
+  if (up.hello.protocol() != kProtocol) {
+    return absl::FailedPreconditionError(StrCat("protocol: not supported (got ",
+                                                up.hello.protocol(),
+                                                ", allowed ", kProtocol, ")"));
+  }
+  if (up.hello.role() != up.role) {
+    return absl::FailedPreconditionError(StrCat(
+        "role: another kind of worker listens there (got ",
+        RoleName(up.hello.role()), ", allowed ", RoleName(up.role), ")"));
+  }
+  worker->load.Clear();
+  worker->last_sequence = 1;
+  worker->last_event = now;
+  worker->last_step = now;
+  worker->started_tokens = 0;
+  worker->outstanding_prefill_tokens = 0;
+  worker->outstanding_kv_tokens = 0;
+  worker->detail = WhyIncompatible(up.hello, vocabulary_size_);
+  worker->state =
+      worker->detail.empty() ? WorkerState::kReady : WorkerState::kIncompatible;
+  return absl::OkStatus();
+}
+
+void WorkerTable::Down(WorkerView* worker, const absl::Status& status) {
+  if (worker->session_up()) worker->state = WorkerState::kDown;
+  worker->detail = std::string(status.message());
+  worker->load.Clear();
+  worker->outstanding_prefill_tokens = 0;
+  worker->outstanding_kv_tokens = 0;
+}
+
+absl::Status WorkerTable::CountEvent(WorkerView* worker, uint64_t sequence,
+                                     MonotonicTime now) {
+  worker->last_event = now;
+  if (sequence != worker->last_sequence + 1) {
+    return absl::DataLossError(StrCat("sequence: events lost or repeated (got ",
+                                      sequence, ", allowed ",
+                                      worker->last_sequence + 1, ")"));
+  }
+  worker->last_sequence = sequence;
+  return absl::OkStatus();
+}
+
+void WorkerTable::ApplyLoad(WorkerView* worker, const v1::WorkerLoad& load,
+                            MonotonicTime now) {
+  if (load.steps() != worker->load.steps()) worker->last_step = now;
+  worker->load = load;
+  if (worker->state == WorkerState::kIncompatible) return;
+  worker->state =
+      load.draining() ? WorkerState::kDraining : WorkerState::kReady;
+}
+
+bool WorkerTable::Expected(v1::WorkerRole role, MonotonicTime now) const {
+  return now < startup_end_ &&
+         std::any_of(
+             views_.begin(), views_.end(),
+             [&](const WorkerView* view) {
+               return view->role == role &&
+                      view->state == WorkerState::kConnecting;
+             });
+}
+
+bool WorkerTable::Complete(MonotonicTime now) const {
+  const bool wait = Expected(v1::WORKER_ROLE_PREFILL, now);
+  for (const WorkerView* decode : views_) {
+    if (decode->role != v1::WORKER_ROLE_DECODE || !decode->ready()) continue;
+    if (!wait || decode->hello.disaggregation() == v1::DISAGGREGATION_NEVER) {
+      return true;
+    }
+    for (const WorkerView* prefill : views_) {
+      if (prefill->role == v1::WORKER_ROLE_PREFILL && prefill->ready() &&
+          prefill->hello.fingerprint() == decode->hello.fingerprint()) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool WorkerTable::AnyCredit() const {
+  return std::any_of(views_.begin(), views_.end(), [](const WorkerView* view) {
+    return view->ready() && view->has_credit();
+  });
+}
+
+uint32_t WorkerTable::MaxContextTokens() const {
+  uint32_t most = 0;
+  for (const WorkerView* view : views_) {
+    if (view->role == v1::WORKER_ROLE_DECODE && view->ready()) {
+      most = std::max(most, view->hello.max_context_tokens());
+    }
+  }
+  return most;
+}
+
+void WorkerTable::RebuildViews() {
+  views_.clear();
+  for (const auto& [index, worker] : workers_) views_.push_back(&worker);
+}
+
+}  // namespace baton::router

@@ -1,0 +1,57 @@
+#ifndef BATON_ROUTER_REQUEST_FLOW_WORKER_TABLE_H_
+#define BATON_ROUTER_REQUEST_FLOW_WORKER_TABLE_H_
+
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "router/request_flow/events.h"
+#include "router/routing/worker_view.h"
+
+namespace baton::router {
+
+// The workers of one router, in order of index. Pure; not thread-safe.
+class WorkerTable {
+ public:
+  // Workers with another vocabulary are incompatible. Those that never had a
+  // session count as expected until `startup_end`.
+  WorkerTable(uint32_t vocabulary_size, MonotonicTime startup_end);
+
+  void Add(const WorkerAdded& added);
+  void Remove(WorkerIndex index);
+  // Nullptr when unknown; valid until Remove.
+  WorkerView* Find(WorkerIndex index);
+
+  // Fills the view from a hello. Not OK: the protocol is broken and the session
+  // must end. A worker that merely cannot be used becomes kIncompatible.
+  absl::Status Up(const SessionUp& up, MonotonicTime now);
+  void Down(WorkerView* worker, const absl::Status& status);
+  // Not OK: events were lost or repeated.
+  static absl::Status CountEvent(WorkerView* worker, uint64_t sequence,
+                                 MonotonicTime now);
+  static void ApplyLoad(WorkerView* worker, const v1::WorkerLoad& load,
+                        MonotonicTime now);
+
+  absl::Span<const WorkerView* const> views() const { return views_; }
+  // A worker of this role may still appear for the first time.
+  bool Expected(v1::WorkerRole role, MonotonicTime now) const;
+  // Some place exists, and no prefill worker that would make a better one is
+  // still expected.
+  bool Complete(MonotonicTime now) const;
+  bool AnyCredit() const;
+  // The longest sequence that a ready decode worker takes, 0 without one.
+  uint32_t MaxContextTokens() const;
+
+ private:
+  void RebuildViews();
+
+  const uint32_t vocabulary_size_;
+  const MonotonicTime startup_end_;
+  std::map<WorkerIndex, WorkerView> workers_;
+  std::vector<const WorkerView*> views_;
+};
+
+}  // namespace baton::router
+
+#endif  // BATON_ROUTER_REQUEST_FLOW_WORKER_TABLE_H_

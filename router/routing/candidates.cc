@@ -1,0 +1,108 @@
+#include "router/routing/candidates.h"
+
+#include <algorithm>
+
+namespace baton::router {
+namespace {
+
+constexpr std::string_view kPair = "prefill and decode apart";
+constexpr std::string_view kAggregated = "aggregated worker";
+constexpr std::string_view kShortPrompt = "short prompt";
+constexpr std::string_view kNoPrefillWorker = "no prefill worker";
+
+bool Fits(const WorkerView& worker, uint64_t context_tokens) {
+  return worker.ready() && worker.hello.max_context_tokens() >= context_tokens;
+}
+
+bool Avoided(const PlacementRequest& request, WorkerIndex worker) {
+  return std::find(request.avoid.begin(), request.avoid.end(), worker) !=
+         request.avoid.end();
+}
+
+int Penalty(const PlacementRequest& request, const Candidate& candidate) {
+  int penalty = Avoided(request, candidate.decode->index) ? 1 : 0;
+  if (candidate.prefill != nullptr &&
+      Avoided(request, candidate.prefill->index)) {
+    ++penalty;
+  }
+  return penalty;
+}
+
+bool RefusedUntilLater(const PlacementRequest& request, WorkerIndex decode,
+                       MonotonicTime now) {
+  return std::any_of(request.refusals.begin(), request.refusals.end(),
+                     [&](const Refusal& refusal) {
+                       return refusal.decode == decode &&
+                              refusal.retry_at > now;
+                     });
+}
+
+bool CanStartNow(const PlacementRequest& request, const Candidate& candidate,
+                 MonotonicTime now) {
+  const WorkerView& computing =
+      candidate.prefill != nullptr ? *candidate.prefill : *candidate.decode;
+  return computing.has_credit() &&
+         !RefusedUntilLater(request, candidate.decode->index, now);
+}
+
+void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
+                 absl::Span<const WorkerView* const> workers,
+                 bool prefill_expected, std::vector<Candidate>* places) {
+  const v1::WorkerHello& hello = decode.hello;
+  if (hello.disaggregation() == v1::DISAGGREGATION_NEVER) {
+    places->push_back({nullptr, &decode, kAggregated});
+    return;
+  }
+  if (hello.disaggregation() == v1::DISAGGREGATION_AUTO &&
+      request.prefill_tokens <= hello.local_prefill_max_tokens()) {
+    places->push_back({nullptr, &decode, kShortPrompt});
+    return;
+  }
+  const size_t before = places->size();
+  for (const WorkerView* worker : workers) {
+    if (worker->role == v1::WORKER_ROLE_PREFILL &&
+        Fits(*worker, request.prefill_tokens) &&
+        worker->hello.fingerprint() == hello.fingerprint()) {
+      places->push_back({worker, &decode, kPair});
+    }
+  }
+  if (places->size() == before && !prefill_expected) {
+    places->push_back({nullptr, &decode, kNoPrefillWorker});
+  }
+}
+
+}  // namespace
+
+Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
+                          uint64_t context_tokens) {
+  Servability result = Servability::kNoWorker;
+  for (const WorkerView* worker : workers) {
+    if (worker->role != v1::WORKER_ROLE_DECODE || !worker->ready()) continue;
+    if (Fits(*worker, context_tokens)) return Servability::kNow;
+    result = Servability::kContextShort;
+  }
+  return result;
+}
+
+std::vector<Candidate> CandidatesFor(
+    const PlacementRequest& request,
+    absl::Span<const WorkerView* const> workers, bool prefill_expected,
+    MonotonicTime now) {
+  std::vector<Candidate> places;
+  for (const WorkerView* worker : workers) {
+    if (worker->role == v1::WORKER_ROLE_DECODE &&
+        Fits(*worker, request.context_tokens)) {
+      AddPlacesOf(*worker, request, workers, prefill_expected, &places);
+    }
+  }
+  int best = 2;
+  for (const Candidate& place : places) {
+    best = std::min(best, Penalty(request, place));
+  }
+  std::erase_if(places, [&](const Candidate& place) {
+    return Penalty(request, place) > best || !CanStartNow(request, place, now);
+  });
+  return places;
+}
+
+}  // namespace baton::router

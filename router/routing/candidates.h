@@ -1,0 +1,58 @@
+#ifndef BATON_ROUTER_ROUTING_CANDIDATES_H_
+#define BATON_ROUTER_ROUTING_CANDIDATES_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "router/routing/worker_view.h"
+
+namespace baton::router {
+
+// A place where an attempt could run now.
+struct Candidate {
+  const WorkerView* prefill = nullptr;  // null: the decode worker prefills
+  const WorkerView* decode = nullptr;   // never null
+  std::string_view reason;              // static text, for Served.reason
+};
+
+// A decode worker that had no room for this attempt.
+struct Refusal {
+  WorkerIndex decode;
+  MonotonicTime retry_at;
+};
+
+struct PlacementRequest {
+  uint64_t prefill_tokens = 0;     // prompt and generated tokens to compute
+  uint64_t context_tokens = 0;     // the longest the sequence can become
+  std::vector<WorkerIndex> avoid;  // where earlier attempts failed
+  std::vector<Refusal> refusals;
+};
+
+// What the cluster as a whole can do for a request.
+enum class Servability {
+  kNow,           // at least one place exists; it may have to wait for credit
+  kNoWorker,      // no ready decode worker
+  kContextShort,  // ready decode workers exist, none with enough context
+};
+Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
+                          uint64_t context_tokens);
+
+// Every pair (or decode worker alone) that may start the request now. Rules:
+//  - both ready, enough context, equal fingerprints;
+//  - `never` decode workers serve alone; the others are paired, and serve alone
+//    when no prefill worker of their fingerprint is ready (unless
+//    `prefill_expected`: one is still starting), and `auto` ones when the
+//    prompt is short;
+//  - places that failed this request before only when there is no better one,
+//    even if the better one has to be waited for;
+//  - start credit, and no refusal that still holds.
+std::vector<Candidate> CandidatesFor(
+    const PlacementRequest& request,
+    absl::Span<const WorkerView* const> workers, bool prefill_expected,
+    MonotonicTime now);
+
+}  // namespace baton::router
+
+#endif  // BATON_ROUTER_ROUTING_CANDIDATES_H_

@@ -1,0 +1,68 @@
+#ifndef BATON_ROUTER_ROUTING_WORKER_VIEW_H_
+#define BATON_ROUTER_ROUTING_WORKER_VIEW_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/ids.h"
+#include "common/base/monotonic_time.h"
+#include "proto/cluster.pb.h"
+
+namespace baton::router {
+
+// One configured or discovered worker address in this router process; never
+// used twice.
+using WorkerIndex = StrongId<struct WorkerIndexTag, uint32_t>;
+
+enum class WorkerState {
+  kConnecting,    // no session yet since it became known
+  kReady,         // session up, compatible, takes work
+  kDraining,      // session up, takes no new work
+  kIncompatible,  // session up, but this router cannot use it
+  kDown,          // had a session and lost it
+};
+std::string_view ToString(WorkerState state);
+
+// What a router knows of one worker: what its session said, and what this
+// router has placed there. Soft state, void when the session ends.
+struct WorkerView {
+  WorkerIndex index;
+  v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;
+  std::string address;
+  WorkerState state = WorkerState::kConnecting;
+  std::string detail;  // why it is not ready, for people
+
+  v1::WorkerHello hello;
+  v1::WorkerLoad load;
+  uint64_t last_sequence = 0;   // of events on this session
+  MonotonicTime last_event;     // anything on this session
+  MonotonicTime last_step;      // load.steps last moved
+  uint64_t started_tokens = 0;  // counted against the grant, this session
+  // Of this router's attempts now here: tokens yet to be computed, and tokens
+  // whose KV is or will be here.
+  uint64_t outstanding_prefill_tokens = 0;
+  uint64_t outstanding_kv_tokens = 0;
+  uint64_t placements = 0;  // attempts ever placed here
+
+  bool session_up() const {
+    return state == WorkerState::kReady || state == WorkerState::kDraining ||
+           state == WorkerState::kIncompatible;
+  }
+  bool ready() const { return state == WorkerState::kReady; }
+  // May start another prefill, whatever its size (cluster.proto, WorkerLoad).
+  bool has_credit() const {
+    return started_tokens < load.granted_prefill_tokens();
+  }
+  // Prompt tokens waiting for computation, of all routers as far as known.
+  uint64_t PrefillBacklogTokens() const;
+  // KV tokens that sequences hold or will hold, of all routers as far as known.
+  uint64_t KvTokensInUse() const;
+};
+
+// "prefill-0 (127.0.0.1:4000)", or the address alone before the first hello.
+std::string DisplayName(const WorkerView& worker);
+
+}  // namespace baton::router
+
+#endif  // BATON_ROUTER_ROUTING_WORKER_VIEW_H_
