@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -20,6 +21,18 @@ std::string VariableName(std::string_view option) {
   const std::string name = absl::StrReplaceAll(ToAbsl(option), {{"-", "_"}});
   return StrCat("BATON_", absl::AsciiStrToUpper(name));
 }
+
+// "--kv-pool SIZE [512MiB]"
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(36); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const std::string preset = option->get_default_str();
+    return StrCat(" ", option->get_type_name(),
+                  preset.empty() ? "" : StrCat(" [", preset, "]"));
+  }
+};
 
 }  // namespace
 
@@ -58,6 +71,7 @@ std::vector<std::string> ConfigParser::DropMissingValues(
 std::optional<std::string> ConfigParser::ReadArguments(
     const std::vector<std::string>& arguments) {
   CLI::App app(summary_, program_);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "show this help");
   app.set_version_flag("--version", StrCat(program_, " ", BATON_VERSION),
                        "show the version");

@@ -130,7 +130,7 @@ absl::StatusOr<std::vector<std::string>> ParseHostPortList(
 std::string ClosestName(std::string_view name,
                         const std::vector<std::string>& names) {
   std::string closest;
-  size_t best = std::max<size_t>(2, name.size() / 3) + 1;
+  size_t best = std::clamp<size_t>(name.size() / 3, 2, 4) + 1;
   for (const std::string& candidate : names) {
     const size_t distance = EditDistance(name.substr(0, 64), candidate);
     if (distance < best) {
