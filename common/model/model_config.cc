@@ -61,6 +61,7 @@ class FieldReader {
 
   absl::Status Architecture(std::string* architecture) const {
     constexpr std::string_view kKey = "general.architecture";
+    if (!file_.Has(kKey)) return Invalid(kKey, "missing");
     BATON_ASSIGN_OR_RETURN(const std::string_view value, file_.String(kKey));
     if (value != "llama") {
       return Refused(kKey, StrCat("'", value, "'"), "'llama'");

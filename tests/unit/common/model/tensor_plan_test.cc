@@ -1,0 +1,99 @@
+#include "common/model/tensor_plan.h"
+
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/block_quantizer.h"
+#include "tests/support/tiny_model.h"
+
+namespace baton {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+absl::Status Check(const GgufWriter& writer) {
+  const std::string content = writer.Serialize();
+  const auto file = GgufFile::Parse(
+      {reinterpret_cast<const std::byte*>(content.data()), content.size()},
+      "memory");
+  if (!file.ok()) return file.status();
+  const auto config = ModelConfig::FromGguf(**file);
+  if (!config.ok()) return config.status();
+  return CheckTensors(**file, *config);
+}
+
+void Replace(GgufWriter* writer, const std::string& name,
+             absl::Span<const uint64_t> shape) {
+  size_t count = 1;
+  for (const uint64_t extent : shape) count *= extent;
+  writer->RemoveTensor(name);
+  writer->AddTensor(name, shape, kGgmlF32,
+                    EncodeTensor(kGgmlF32, std::vector<float>(count)));
+}
+
+TEST(TensorPlanTest, TinyModelsAreAsPlanned) {
+  EXPECT_TRUE(Check(TinyModel({})).ok());
+  EXPECT_TRUE(Check(TinyModel({.untied = true})).ok());
+  EXPECT_TRUE(Check(TinyModel({.layers = 5})).ok());
+}
+
+TEST(TensorPlanTest, MissingTensorIsNamed) {
+  GgufWriter writer = TinyModel({});
+  writer.RemoveTensor("blk.1.ffn_up.weight");
+  const absl::Status status = Check(writer);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(), "memory: tensor blk.1.ffn_up.weight: missing");
+}
+
+TEST(TensorPlanTest, WrongShapesGiveBothAndAreAllTold) {
+  GgufWriter writer = TinyModel({});
+  Replace(&writer, "blk.0.attn_k.weight", {64, 64});
+  writer.RemoveTensor("output_norm.weight");
+  const absl::Status status = Check(writer);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "memory: tensor blk.0.attn_k.weight: shape (got [64, 64], allowed "
+            "[64, 32]); memory: tensor output_norm.weight: missing");
+}
+
+TEST(TensorPlanTest, EmbeddingRowsOtherThanTheVocabularyGiveBothNumbers) {
+  GgufWriter writer = TinyModel({});
+  Replace(&writer, "token_embd.weight", {64, 280});
+  EXPECT_THAT(std::string(Check(writer).message()),
+              HasSubstr("token_embd.weight: shape (got [64, 280], allowed "
+                        "[64, 272])"));
+}
+
+TEST(TensorPlanTest, UnknownTensorsAreRefusedNotIgnored) {
+  GgufWriter writer = TinyModel({});
+  Replace(&writer, "blk.0.attn_q.bias", {64});
+  const absl::Status status = Check(writer);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "memory: tensor blk.0.attn_q.bias: not part of a llama model");
+}
+
+TEST(TensorPlanTest, RopeFactorsAreOptional) {
+  GgufWriter writer = TinyModel({});
+  Replace(&writer, "rope_freqs.weight", {8});
+  EXPECT_TRUE(Check(writer).ok());
+  Replace(&writer, "rope_freqs.weight", {16});
+  EXPECT_THAT(std::string(Check(writer).message()),
+              HasSubstr("(got [16], allowed [8])"));
+}
+
+TEST(TensorPlanTest, ALongListIsCut) {
+  GgufWriter writer = TinyModel({.layers = 9});
+  for (int layer = 0; layer < 9; ++layer) {
+    writer.RemoveTensor(LayerTensorName(layer, "ffn_norm"));
+  }
+  const std::string message(Check(writer).message());
+  EXPECT_THAT(message, HasSubstr("blk.7.ffn_norm.weight: missing; and 1 more"));
+  EXPECT_THAT(message, Not(HasSubstr("blk.8.")));
+}
+
+}  // namespace
+}  // namespace baton
