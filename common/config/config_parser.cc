@@ -168,6 +168,11 @@ void ConfigParser::AddPositional(std::string_view name,
   max_positionals_ = max;
 }
 
+void ConfigParser::SetShortName(std::string_view name, char letter) {
+  BATON_CHECK(Find(name) != nullptr);
+  Find(name)->short_name = letter;
+}
+
 void ConfigParser::Require(std::string_view name) {
   BATON_CHECK(Find(name) != nullptr);
   Find(name)->required = true;

@@ -75,6 +75,8 @@ class ConfigParser {
   void AddPositional(std::string_view name, std::vector<std::string>* values,
                      size_t min, size_t max);
 
+  // `-v` for --verbose.
+  void SetShortName(std::string_view name, char letter);
   // An error `name: required (HELP)` when it is given nowhere.
   void Require(std::string_view name);
   // A rule over several values, checked when each is valid by itself.
@@ -107,6 +109,7 @@ class ConfigParser {
     // Receives every text given by the source that won, at least one.
     std::function<absl::Status(const std::vector<std::string>&)> assign;
     std::vector<std::string> texts;
+    char short_name = 0;
     bool required = false;
     bool given = false;
   };

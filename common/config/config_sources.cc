@@ -81,7 +81,9 @@ std::optional<std::string> ConfigParser::ReadArguments(
       "given with --config; options beat variables, variables beat the file.");
   app.allow_extras();
   for (Option& option : options_) {
-    const std::string flag = "--" + option.name;
+    std::string flag = "--" + option.name;
+    if (option.short_name != 0)
+      flag += StrCat(",-", std::string(1, option.short_name));
     if (option.value_name.empty()) {
       app.add_flag(flag, option.texts, option.help);
     } else {

@@ -1,5 +1,7 @@
 #include "common/rpc/channel.h"
 
+#include "common/rpc/grpc_log.h"
+
 namespace baton {
 namespace {
 
@@ -9,6 +11,7 @@ int ToMs(Duration d) { return static_cast<int>(Milliseconds(d)); }
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options) {
+  RouteGrpcLog();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
   arguments.SetMaxSendMessageSize(-1);

@@ -10,13 +10,14 @@
 #include "common/base/host_port.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/rpc/grpc_log.h"
 
 namespace baton {
 namespace {
 
 constexpr int kMinClientPingMs = 5000;
 
-void EnablePluginsOnce() {
+void EnableHealthServiceOnce() {
   static const bool done = [] {
     grpc::EnableDefaultHealthCheckService(true);
     return true;
@@ -49,7 +50,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
         "machines can reach; listen on 127.0.0.1 or say that the network is "
         "trusted"));
   }
-  EnablePluginsOnce();
+  RouteGrpcLog();
+  EnableHealthServiceOnce();
   if (options.reflection) EnableReflectionOnce();
 
   grpc::ServerBuilder builder;
