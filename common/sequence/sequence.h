@@ -51,8 +51,8 @@ struct SequenceParams {
 // thread-safe.
 class Sequence {
  public:
-  // `generated` are tokens the client already has. Requires
-  // generated.size() < max_tokens and that none of them ended the sequence.
+  // `generated` are tokens the client already has. Should they have ended the
+  // sequence, it is finished() from the start and the rest is dropped.
   Sequence(std::shared_ptr<const SequenceParams> params,
            std::shared_ptr<const Vocabulary> vocabulary, uint32_t choice,
            absl::Span<const TokenId> generated);
@@ -63,7 +63,8 @@ class Sequence {
     std::optional<FinishCause> finish;
   };
   // Adds the sampled token and says what the client gets. End tokens and stop
-  // token ids give no text. Must not be called after a finish.
+  // token ids give no text. Nothing but max_tokens ends the sequence while
+  // fewer than min_tokens came before. Must not be called after a finish.
   Appended Append(TokenId token);
 
   const SequenceParams& params() const { return *params_; }
@@ -74,17 +75,22 @@ class Sequence {
   TokenId TokenAt(uint64_t position) const;
   bool finished() const { return finished_; }
 
-  // Arguments for Sample() of the next token.
+  // Arguments for Sample() of the next token. The context's span lives until
+  // the sequence changes.
   const TokenCounts& counts() const { return counts_; }
   DrawContext NextDraw() const;
 
  private:
+  std::optional<FinishCause> Feed(TokenId token, std::string* text);
+  bool EndsSequence(TokenId token) const;
+
   std::shared_ptr<const SequenceParams> params_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   uint32_t choice_;
   std::vector<TokenId> generated_;
   TokenCounts counts_;
   TextStream text_;
+  std::vector<TokenId> banned_;  // while min_tokens is not reached
   bool finished_ = false;
 };
 
