@@ -1,0 +1,168 @@
+#include "kernels/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/api/exact_math.h"
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/float_environment.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear.h"
+#include "kernels/cpu/packed_panels.h"
+#include "kernels/cpu/rope.h"
+#include "kernels/cpu/thread_pool.h"
+
+namespace baton::kernels {
+namespace {
+
+using cpu::FloatEnvironment;
+using cpu::KernelTable;
+using cpu::PackedPanels;
+
+const KernelTable& TableOf(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx512:
+      return cpu::Avx512Kernels();
+    case Isa::kAvx2:
+      return cpu::Avx2Kernels();
+    default:
+      return cpu::ScalarKernels();
+  }
+}
+
+bool IsFinite(const float* x, int n) {
+  int finite = 1;
+  for (int i = 0; i < n; ++i) finite &= x[i] - x[i] == 0.0f;
+  return finite != 0;
+}
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(Isa isa, int threads)
+      : name_(absl::StrCat("cpu-", std::string(IsaName(isa)))),
+        table_(TableOf(isa)),
+        pool_(threads),
+        linear_(&table_, &pool_),
+        attention_(&table_, &pool_) {}
+
+  std::string_view name() const override { return name_; }
+  int threads() const override { return pool_.threads(); }
+
+  absl::StatusOr<std::unique_ptr<PackedMatrix>> Pack(
+      const MatrixView& view) override {
+    if (absl::Status status = ValidateMatrix(view); !status.ok()) return status;
+    return std::make_unique<PackedPanels>(view);
+  }
+
+  void Embed(const PackedMatrix& table, absl::Span<const uint32_t> ids,
+             float* out) override {
+    const FloatEnvironment environment;
+    const auto& panels = static_cast<const PackedPanels&>(table);
+    ForRows(static_cast<int>(ids.size()), panels.cols() * 4,
+            [&](int r) { panels.Dequantize(ids[r], out + r * panels.cols()); });
+  }
+
+  void RmsNorm(const float* x, const float* weight, int n, int width, float eps,
+               float* out) override {
+    const FloatEnvironment environment;
+    ForRows(n, width, [&](int64_t r) {
+      table_.rms_norm_row(x + r * width, weight, width, eps, out + r * width);
+    });
+  }
+
+  void Linear(const float* x, int n,
+              absl::Span<const LinearTarget> targets) override {
+    const FloatEnvironment environment;
+    linear_.Run(x, n, targets);
+  }
+
+  void RopeInterleaved(float* x, int n, int heads, int head_dim,
+                       int rotary_dims, const float* cos, const float* sin,
+                       absl::Span<const int32_t> positions) override {
+    const FloatEnvironment environment;
+    const int pairs = rotary_dims / 2;
+    const int64_t width = int64_t{heads} * head_dim;
+    ForRows(n, width, [&](int64_t r) {
+      const int64_t angles = int64_t{positions[r]} * pairs;
+      cpu::RotateHeads(x + r * width, heads, head_dim, pairs, cos + angles,
+                       sin + angles);
+    });
+  }
+
+  void StoreKv(const KvLayout& layout, int layer, const float* k,
+               const float* v,
+               absl::Span<const SequenceRows> sequences) override {
+    const FloatEnvironment environment;
+    attention_.Store(layout, layer, k, v, sequences);
+  }
+
+  void Attention(const KvLayout& layout, int layer, const float* q, int heads,
+                 absl::Span<const SequenceRows> sequences,
+                 float* out) override {
+    const FloatEnvironment environment;
+    attention_.Attend(layout, layer, q, heads, sequences, out);
+  }
+
+  void SiluMul(const float* gate, const float* up, int n, int width,
+               float* out) override {
+    const FloatEnvironment environment;
+    ForRows(n, int64_t{width} * 4, [&](int64_t r) {
+      table_.silu_mul(gate + r * width, up + r * width, width, out + r * width);
+    });
+  }
+
+  void FiniteRows(const float* x, int n, int width, bool* finite) override {
+    const FloatEnvironment environment;
+    for (int64_t r = 0; r < n; ++r) finite[r] = IsFinite(x + r * width, width);
+  }
+
+  float LogSumExp(const float* x, int n) override {
+    const FloatEnvironment environment;
+    const cpu::MaximumAndSum result = table_.max_and_exp_sum(x, n);
+    return result.maximum + Log(result.sum);
+  }
+
+ private:
+  // Calls body(row) for n rows of `cost` simple steps each, on several threads
+  // when that is worth waking them.
+  template <typename Body>
+  void ForRows(int n, int64_t cost, Body body) {
+    constexpr int64_t kItemCost = 16384;
+    const int rows = static_cast<int>(std::max<int64_t>(1, kItemCost / cost));
+    pool_.Run((n + rows - 1) / rows, [&](int item, int) {
+      const int end = std::min(n, (item + 1) * rows);
+      for (int r = item * rows; r < end; ++r) body(r);
+    });
+  }
+
+  const std::string name_;
+  const KernelTable& table_;
+  cpu::ThreadPool pool_;
+  cpu::LinearRunner linear_;
+  cpu::AttentionRunner attention_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
+    const CpuOptions& options) {
+  if (options.threads < 1 || options.threads > kMaxThreads) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "threads: given ", options.threads, ", allowed 1..", kMaxThreads));
+  }
+  Isa isa = options.isa;
+  if (isa == Isa::kAuto) {
+    isa = IsSupported(Isa::kAvx512) ? Isa::kAvx512 : Isa::kAvx2;
+  }
+  if (!IsSupported(isa)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this machine lacks the instruction set '", std::string(IsaName(isa)),
+        "' (avx512 needs F, BW, DQ, VL and VNNI; avx2 and scalar need AVX2, "
+        "FMA and F16C); use 'auto'"));
+  }
+  return std::make_unique<CpuBackend>(isa, options.threads);
+}
+
+}  // namespace baton::kernels

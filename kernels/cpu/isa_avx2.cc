@@ -1,0 +1,11 @@
+#define BATON_ISA avx2_isa
+
+#include "kernels/cpu/simd/vector_avx2-inl.h"
+// The kernels below are written in the vocabulary of the header above.
+#include "kernels/cpu/simd/kernels-inl.h"
+
+namespace baton::kernels::cpu {
+
+const KernelTable& Avx2Kernels() { return BATON_ISA::kTable; }
+
+}  // namespace baton::kernels::cpu

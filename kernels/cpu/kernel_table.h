@@ -1,0 +1,94 @@
+#ifndef BATON_KERNELS_CPU_KERNEL_TABLE_H_
+#define BATON_KERNELS_CPU_KERNEL_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/api/kv_layout.h"
+#include "kernels/api/tensor.h"
+
+namespace baton::kernels::cpu {
+
+// The border between ISA-independent code and the translation units compiled
+// for one instruction set: plain data and function pointers only, so that no
+// inline function of the standard library is compiled for a wider machine.
+
+constexpr int kPanelOutputs = 16;
+constexpr int kActivationGroup = 32;
+constexpr int kAttentionTile = 64;    // tokens
+constexpr int kAttentionSplit = 512;  // tokens
+
+// 32 activations, x ≈ scale · q.
+struct ActivationGroup {
+  int8_t q[kActivationGroup];
+  float scale;
+  float scaled_sum;     // scale · Σ q
+  int32_t half_sum[2];  // Σ of the first and of the last 16 q
+};
+
+// One product: x [rows, cols] times `panels` consecutive panels of a matrix
+// (packed_panels.h). The last panel may have fewer than 16 outputs.
+struct LinearWork {
+  TensorType type;
+  const std::byte* panel;
+  size_t panel_bytes;
+  int panels;
+  int outputs;  // <= 16 · panels
+  int64_t cols;
+  const float* x;                      // float types, stride cols
+  const ActivationGroup* activations;  // quantised types, stride cols / 32
+  int rows;
+  float* out;  // out[r · out_stride + o]
+  int64_t out_stride;
+  bool accumulate;
+};
+
+// Attention of consecutive rows of one sequence over one kv head.
+struct AttentionWork {
+  std::byte* const* blocks;
+  KvType type;
+  size_t k_offset;  // of this layer and head in a block
+  size_t v_offset;
+  int head_dim;
+  int heads;  // query heads that share the kv head, adjacent in q and out
+  int first_position;
+  int rows;
+  const float* q;  // row r, head h at r · row_stride + h · head_dim
+  float* out;      // as q
+  int64_t row_stride;
+  float scale;
+  float* scratch;  // AttentionScratchFloats(head_dim, rows · heads)
+};
+
+constexpr int PaddedHeadDim(int head_dim) { return (head_dim + 15) / 16 * 16; }
+
+// K and V tiles in fp32; per query vector: q, p, two outputs, 5 scalars.
+constexpr size_t AttentionScratchFloats(int head_dim, int vectors) {
+  const size_t padded = static_cast<size_t>(PaddedHeadDim(head_dim));
+  return 2 * kAttentionTile * padded +
+         static_cast<size_t>(vectors) * (3 * padded + kAttentionTile + 5) + 16;
+}
+
+struct MaximumAndSum {
+  float maximum;
+  float sum;  // Σ exp(x - maximum), striped
+};
+
+struct KernelTable {
+  void (*quantize_row)(const float* x, int64_t cols, ActivationGroup* out);
+  void (*linear)(const LinearWork& work);
+  void (*attention)(const AttentionWork& work);
+  void (*rms_norm_row)(const float* x, const float* weight, int width,
+                       float eps, float* out);
+  void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);
+  void (*round_to_f16)(const float* x, int n, uint16_t* out);  // saturating
+  MaximumAndSum (*max_and_exp_sum)(const float* x, int n);
+};
+
+const KernelTable& ScalarKernels();
+const KernelTable& Avx2Kernels();
+const KernelTable& Avx512Kernels();
+
+}  // namespace baton::kernels::cpu
+
+#endif  // BATON_KERNELS_CPU_KERNEL_TABLE_H_

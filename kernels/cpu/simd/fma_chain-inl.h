@@ -1,0 +1,70 @@
+#ifndef BATON_KERNELS_CPU_SIMD_FMA_CHAIN_INL_H_
+#define BATON_KERNELS_CPU_SIMD_FMA_CHAIN_INL_H_
+
+#include <cstdint>
+
+#include "kernels/cpu/kernel_table.h"
+
+namespace baton::kernels::cpu::BATON_ISA {
+
+// Panels of 16 columns: element (k, c) of panel p at
+// data[p · panel_stride + k · k_stride + c].
+template <typename T>
+struct PanelView {
+  const T* data;
+  int64_t k_stride;
+  int64_t panel_stride;
+
+  const T* vector(int v) const {
+    constexpr int kPerPanel = kPanelOutputs / kLanes;
+    return data + v / kPerPanel * panel_stride + v % kPerPanel * kLanes;
+  }
+};
+
+// acc[r][c] = fma(a[r][k], b[k][c], acc[r][c]) for k = from..to-1 in order,
+// over R rows and C vectors of columns.
+template <int R, int C, typename T>
+inline void FmaChain(const float* a, int64_t a_stride, const PanelView<T>& b,
+                     int first_vector, int64_t from, int64_t to,
+                     F32 (&acc)[R][C]) {
+  const T* columns[C];
+  for (int c = 0; c < C; ++c) columns[c] = b.vector(first_vector + c);
+  for (int64_t k = from; k < to; ++k) {
+    F32 loaded[C];
+    for (int c = 0; c < C; ++c) loaded[c] = Load(columns[c] + k * b.k_stride);
+    for (int r = 0; r < R; ++r) {
+      const F32 x = Set(a[r * a_stride + k]);
+      for (int c = 0; c < C; ++c) acc[r][c] = Fma(x, loaded[c], acc[r][c]);
+    }
+  }
+}
+
+// Calls tile<R, C>(row, vector) so that the tiles cover rows x vectors.
+template <int R, typename Tile>
+inline void ForVectors(int row, int vectors, Tile tile) {
+  int v = 0;
+  for (; v + kChainColumns <= vectors; v += kChainColumns) {
+    tile.template operator()<R, kChainColumns>(row, v);
+  }
+  for (; v < vectors; ++v) tile.template operator()<R, 1>(row, v);
+}
+
+template <typename Tile>
+inline void ForTiles(int rows, int vectors, Tile tile) {
+  int row = 0;
+  for (; row + 4 <= rows; row += 4) ForVectors<4>(row, vectors, tile);
+  switch (rows - row) {
+    case 3:
+      return ForVectors<3>(row, vectors, tile);
+    case 2:
+      return ForVectors<2>(row, vectors, tile);
+    case 1:
+      return ForVectors<1>(row, vectors, tile);
+    default:
+      return;
+  }
+}
+
+}  // namespace baton::kernels::cpu::BATON_ISA
+
+#endif  // BATON_KERNELS_CPU_SIMD_FMA_CHAIN_INL_H_

@@ -1,0 +1,139 @@
+#ifndef BATON_KERNELS_CPU_SIMD_VECTOR_SCALAR_INL_H_
+#define BATON_KERNELS_CPU_SIMD_VECTOR_SCALAR_INL_H_
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+// One lane per vector: the kernels as plain scalar code. See
+// simd/README in kernels/README.md for the vocabulary.
+namespace baton::kernels::cpu::BATON_ISA {
+
+constexpr int kLanes = 1;
+constexpr int kMaxRows = 4;       // rows of a quantised register tile
+constexpr int kChainColumns = 4;  // vectors of an FMA-chain register tile
+
+struct F32 {
+  float v;
+};
+struct I32 {
+  int32_t v;
+};
+struct Bytes {  // kLanes groups of four bytes
+  uint32_t v;
+};
+struct F16 {
+  uint16_t bits;
+};
+struct Bf16 {
+  uint16_t bits;
+};
+
+inline F32 Set(float x) { return {x}; }
+inline F32 Load(const float* p) { return {*p}; }
+inline F32 Load(const F16* p) { return {_cvtsh_ss(p->bits)}; }
+inline F32 Load(const Bf16* p) {
+  return {__builtin_bit_cast(float, uint32_t{p->bits} << 16)};
+}
+inline void Store(float* p, F32 a) { *p = a.v; }
+inline void Store(F16* p, F32 a) {
+  p->bits = _cvtss_sh(a.v, _MM_FROUND_TO_NEAREST_INT);
+}
+inline F32 LoadFirst(const float* p, int n) { return {n > 0 ? *p : 0.0f}; }
+inline void StoreFirst(float* p, F32 a, int n) {
+  if (n > 0) *p = a.v;
+}
+inline F32 KeepFirst(F32 a, int n, float fill) { return {n > 0 ? a.v : fill}; }
+
+inline F32 Add(F32 a, F32 b) { return {a.v + b.v}; }
+inline F32 Sub(F32 a, F32 b) { return {a.v - b.v}; }
+inline F32 Mul(F32 a, F32 b) { return {a.v * b.v}; }
+inline F32 Div(F32 a, F32 b) { return {a.v / b.v}; }
+inline F32 Fma(F32 a, F32 b, F32 c) { return {__builtin_fmaf(a.v, b.v, c.v)}; }
+inline F32 NegFma(F32 a, F32 b, F32 c) {
+  return {__builtin_fmaf(-a.v, b.v, c.v)};
+}
+inline F32 Max(F32 a, F32 b) { return {a.v > b.v ? a.v : b.v}; }
+inline F32 Min(F32 a, F32 b) { return {a.v < b.v ? a.v : b.v}; }
+inline float ReduceMax(F32 a) { return a.v; }
+
+inline float SquareRoot(float x) {
+  return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
+}
+
+// p · 2^n, rounded once; `shifted` = 1.5 · 2^23 + n.
+inline F32 ScaleByPowerOfTwo(F32 p, F32 /*n*/, F32 shifted) {
+  const auto n = static_cast<int32_t>(__builtin_bit_cast(uint32_t, shifted.v) -
+                                      0x4b400000u);
+  const auto half = static_cast<uint32_t>(n >> 1);
+  const uint32_t rest = static_cast<uint32_t>(n) - half;
+  return {p.v * __builtin_bit_cast(float, (half + 127) << 23) *
+          __builtin_bit_cast(float, (rest + 127) << 23)};
+}
+
+// Adds 16 stripes as the tree of exact-v1.
+inline float SumStripes(const F32 (&stripes)[16]) {
+  float s[16];
+  for (int i = 0; i < 16; ++i) s[i] = stripes[i].v;
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) s[i] += s[i + width];
+  }
+  return s[0];
+}
+
+inline F32 ToFloat(I32 a) { return {static_cast<float>(a.v)}; }
+inline I32 Add(I32 a, I32 b) { return {a.v + b.v}; }
+inline I32 Mul(I32 a, I32 b) { return {a.v * b.v}; }
+inline I32 LoadUnsigned(const uint8_t* p) { return {*p}; }
+inline I32 LoadSigned(const uint8_t* p) { return {static_cast<int8_t>(*p)}; }
+inline I32 AbsBits(F32 a) {
+  return {
+      static_cast<int32_t>(__builtin_bit_cast(uint32_t, a.v) & 0x7fffffffu)};
+}
+inline I32 Max(I32 a, I32 b) { return a.v > b.v ? a : b; }
+inline int32_t ReduceMax(I32 a) { return a.v; }
+// rne(a) as int8; |a| < 127.5.
+inline void StoreInt8(int8_t* p, F32 a) {
+  *p = static_cast<int8_t>(__builtin_rintf(a.v));
+}
+inline int32_t Sum16(const int8_t* p) {
+  int32_t sum = 0;
+  for (int i = 0; i < 16; ++i) sum += p[i];
+  return sum;
+}
+
+inline Bytes LoadBytes(const uint8_t* p) {
+  uint32_t v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return {v};
+}
+inline Bytes And(Bytes a, uint8_t mask) { return {a.v & mask * 0x01010101u}; }
+inline Bytes Or(Bytes a, Bytes b) { return {a.v | b.v}; }
+// Left for n > 0, right for n < 0; bits cross into neighbours: mask after.
+template <int n>
+inline Bytes Shift(Bytes a) {
+  return {n >= 0 ? a.v << (n & 31) : a.v >> (-n & 31)};
+}
+
+// init + Σ codes · q over N quads. Codes have kBits bits; those of 8 bits are
+// offset by 128.
+template <int kBits, int N>
+inline I32 Dot(const Bytes* codes, const int8_t* q, int32_t init) {
+  int32_t sum = init;
+  for (int i = 0; i < N; ++i) {
+    for (int b = 0; b < 4; ++b) {
+      sum +=
+          static_cast<int32_t>((codes[i].v >> (8 * b)) & 0xffu) * q[4 * i + b];
+    }
+  }
+  return {sum};
+}
+// What `init` must be for codes offset by `offset`, with Σ q = sum.
+template <int kBits>
+constexpr int32_t DotStart(int offset, int32_t sum) {
+  return -offset * sum;
+}
+
+}  // namespace baton::kernels::cpu::BATON_ISA
+
+#endif  // BATON_KERNELS_CPU_SIMD_VECTOR_SCALAR_INL_H_

@@ -1,0 +1,89 @@
+#include "kernels/cpu/thread_pool.h"
+
+#include <immintrin.h>
+
+#include "kernels/cpu/float_environment.h"
+
+namespace baton::kernels::cpu {
+namespace {
+
+constexpr int kSpins = 400;  // about 5 to 20 us of pauses
+
+// Spins, then sleeps, while `busy(value)`; returns the first other value.
+template <typename Busy>
+uint32_t Await(const std::atomic<uint32_t>& state, Busy busy) {
+  uint32_t value = state.load(std::memory_order_acquire);
+  for (int i = 0; busy(value); ++i) {
+    if (i < kSpins) {
+      _mm_pause();
+    } else {
+      state.wait(value, std::memory_order_acquire);
+    }
+    value = state.load(std::memory_order_acquire);
+  }
+  return value;
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) {
+  for (int thread = 1; thread < threads; ++thread) {
+    workers_.emplace_back([this, thread] { Work(thread); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  stopping_.store(true, std::memory_order_relaxed);
+  state_.fetch_add(kGeneration, std::memory_order_release);
+  state_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::Run(int items, Body body) {
+  if (workers_.empty() || items <= 1) {
+    for (int item = 0; item < items; ++item) body(item, 0);
+    return;
+  }
+  body_ = &body;
+  items_ = items;
+  next_item_.store(0, std::memory_order_relaxed);
+  state_.fetch_add(kGeneration | kOpen, std::memory_order_release);
+  state_.notify_all();
+  ClaimItems(0);
+  state_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  Await(state_, [](uint32_t state) { return (state & kInside) != 0; });
+}
+
+void ThreadPool::ClaimItems(int thread) {
+  for (;;) {
+    const int item = next_item_.fetch_add(1, std::memory_order_relaxed);
+    if (item >= items_) return;
+    (*body_)(item, thread);
+  }
+}
+
+uint32_t ThreadPool::WaitForOpen(uint32_t seen_generation) {
+  return Await(state_, [seen_generation](uint32_t state) {
+    return state / kGeneration == seen_generation;
+  });
+}
+
+void ThreadPool::Work(int thread) {
+  const FloatEnvironment environment;
+  uint32_t generation = 0;
+  for (;;) {
+    uint32_t state = WaitForOpen(generation);
+    if (stopping_.load(std::memory_order_relaxed)) return;
+    while ((state & kOpen) != 0 &&
+           !state_.compare_exchange_weak(state, state + 1,
+                                         std::memory_order_acq_rel)) {
+    }
+    generation = state / kGeneration;
+    if ((state & kOpen) == 0) continue;
+    ClaimItems(thread);
+    const uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+    if ((before & (kOpen | kInside)) == 1) state_.notify_all();
+  }
+}
+
+}  // namespace baton::kernels::cpu

@@ -1,0 +1,183 @@
+#include <cstring>
+
+#include "tests/conformance/kernels_conformance.h"
+
+namespace baton::kernels {
+namespace {
+
+struct Shape {
+  int heads, kv_heads, head_dim;
+  KvType type;
+};
+
+// KV blocks of one sequence. They start as NaN, so that reading a lane which
+// was not written shows.
+class Blocks {
+ public:
+  Blocks(const KvLayout& layout, int positions)
+      : count_((positions + KvLayout::kTokens - 1) / KvLayout::kTokens),
+        bytes_(layout.block_bytes()),
+        storage_(count_ * bytes_, std::byte{0xff}) {
+    for (size_t b = 0; b < count_; ++b) {
+      pointers_.push_back(&storage_[(count_ - 1 - b) * bytes_]);
+    }
+  }
+  absl::Span<std::byte* const> pointers() const { return pointers_; }
+  const std::vector<std::byte>& storage() const { return storage_; }
+
+ private:
+  size_t count_, bytes_;
+  std::vector<std::byte> storage_;
+  std::vector<std::byte*> pointers_;
+};
+
+class AttentionTest : public KernelConformanceTest {
+ protected:
+  static constexpr int kLayer = 1;
+
+  static KvLayout LayoutOf(const Shape& shape) {
+    return {2, shape.kv_heads, shape.head_dim, shape.type};
+  }
+
+  // q, k, v of one sequence, row = position.
+  struct Inputs {
+    std::vector<float> q, k, v;
+  };
+  Inputs RandomInputs(const Shape& shape, int positions) {
+    const int kv = positions * shape.kv_heads * shape.head_dim;
+    return {
+        RandomFloats(&random_, positions * shape.heads * shape.head_dim, 2.0f),
+        RandomFloats(&random_, kv), RandomFloats(&random_, kv)};
+  }
+
+  // Outputs of all positions, the sequence fed in chunks.
+  static std::vector<float> Feed(Backend* backend, const Shape& shape,
+                                 const Inputs& in, int positions, int chunk,
+                                 Blocks* blocks) {
+    const KvLayout layout = LayoutOf(shape);
+    const int q_width = shape.heads * shape.head_dim;
+    const int kv_width = shape.kv_heads * shape.head_dim;
+    std::vector<float> out(positions * q_width);
+    for (int first = 0; first < positions; first += chunk) {
+      const int rows = std::min(chunk, positions - first);
+      const SequenceRows sequence = {0, rows, first, blocks->pointers()};
+      backend->StoreKv(layout, kLayer, &in.k[first * kv_width],
+                       &in.v[first * kv_width], {&sequence, 1});
+      backend->Attention(layout, kLayer, &in.q[first * q_width], shape.heads,
+                         {&sequence, 1}, &out[first * q_width]);
+    }
+    return out;
+  }
+
+  void Compare(const Shape& shape, int positions, int chunk) {
+    SCOPED_TRACE(testing::Message()
+                 << shape.heads << "/" << shape.kv_heads << " heads of "
+                 << shape.head_dim << ", " << KvTypeName(shape.type) << ", "
+                 << positions << " positions in chunks of " << chunk);
+    const KvLayout layout = LayoutOf(shape);
+    const Inputs in = RandomInputs(shape, positions);
+    Blocks expected_blocks(layout, positions), blocks(layout, positions);
+    const auto expected = Feed(reference_.get(), shape, in, positions,
+                               positions, &expected_blocks);
+    const auto actual = Feed(cpu_.get(), shape, in, positions, chunk, &blocks);
+    EXPECT_TRUE(SameValues(expected, actual));
+    EXPECT_TRUE(expected_blocks.storage() == blocks.storage());
+  }
+};
+
+TEST_P(AttentionTest, HeadShapesAndCacheTypes) {
+  for (const KvType type : {KvType::kF16, KvType::kF32}) {
+    for (const auto& [heads, kv_heads] :
+         {std::pair{1, 1}, {4, 4}, {3, 1}, {9, 3}, {8, 1}, {60, 1}}) {
+      for (const int head_dim : {8, 16, 20, 64, 80}) {
+        Compare({heads, kv_heads, head_dim, type}, 83, 83);
+      }
+    }
+    Compare({2, 1, 128, type}, 70, 70);
+  }
+}
+
+TEST_P(AttentionTest, ContextsAcrossTileBorders) {
+  for (const KvType type : {KvType::kF16, KvType::kF32}) {
+    for (const int positions :
+         {1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 200}) {
+      Compare({3, 1, 16, type}, positions, positions);
+    }
+  }
+}
+
+TEST_P(AttentionTest, ContextsAcrossSplitBorders) {
+  for (const int positions : {511, 512, 513, 577, 1024, 1100}) {
+    Compare({2, 1, 8, KvType::kF16}, positions, positions);
+  }
+}
+
+TEST_P(AttentionTest, ChunksDoNotChangeBits) {
+  for (const int chunk : {1, 5, 16, 47, 64, 130}) {
+    Compare({6, 2, 16, KvType::kF16}, 150, chunk);
+  }
+  for (const int chunk : {1, 64, 500}) {
+    Compare({2, 1, 8, KvType::kF16}, 600, chunk);
+  }
+}
+
+TEST_P(AttentionTest, SequencesOfABatchDoNotMeet) {
+  const Shape shape = {6, 2, 24, KvType::kF16};
+  const KvLayout layout = LayoutOf(shape);
+  const std::vector<std::pair<int, int>> spans = {
+      // first position, rows
+      {70, 1}, {0, 33}, {511, 1}, {512, 2}, {64, 1}, {10, 100}};
+  std::vector<Inputs> inputs;
+  std::vector<Blocks> blocks, expected_blocks;
+  for (const auto& [first, rows] : spans) {
+    inputs.push_back(RandomInputs(shape, first + rows));
+    blocks.emplace_back(layout, first + rows);
+    expected_blocks.emplace_back(layout, first + rows);
+  }
+  std::vector<float> q, k, v, expected;
+  std::vector<SequenceRows> sequences;
+  int row = 0;
+  const int q_width = 6 * 24, kv_width = 2 * 24;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const auto [first, rows] = spans[i];
+    const Inputs& in = inputs[i];
+    if (first > 0) {
+      Feed(cpu_.get(), shape, in, first, first, &blocks[i]);
+    }
+    const auto whole = Feed(reference_.get(), shape, in, first + rows,
+                            first + rows, &expected_blocks[i]);
+    q.insert(q.end(), in.q.begin() + first * q_width, in.q.end());
+    k.insert(k.end(), in.k.begin() + first * kv_width, in.k.end());
+    v.insert(v.end(), in.v.begin() + first * kv_width, in.v.end());
+    expected.insert(expected.end(), whole.begin() + first * q_width,
+                    whole.end());
+    sequences.push_back({row, rows, first, blocks[i].pointers()});
+    row += rows;
+  }
+  std::vector<float> actual(expected.size());
+  cpu_->StoreKv(layout, kLayer, k.data(), v.data(), sequences);
+  cpu_->Attention(layout, kLayer, q.data(), shape.heads, sequences,
+                  actual.data());
+  EXPECT_TRUE(SameValues(expected, actual));
+}
+
+TEST_P(AttentionTest, HalfCacheSaturates) {
+  const Shape shape = {1, 1, 8, KvType::kF16};
+  Inputs in = RandomInputs(shape, 20);
+  in.k[3] = 1e30f;
+  in.v[5] = -1e30f;
+  in.v[6] = 65519.0f;
+  in.v[8 + 7] = 1e-7f;
+  Blocks expected_blocks(LayoutOf(shape), 20), blocks(LayoutOf(shape), 20);
+  const auto expected =
+      Feed(reference_.get(), shape, in, 20, 20, &expected_blocks);
+  EXPECT_TRUE(
+      SameValues(expected, Feed(cpu_.get(), shape, in, 20, 20, &blocks)));
+  EXPECT_TRUE(expected_blocks.storage() == blocks.storage());
+  EXPECT_EQ(expected[5], -65504.0f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, AttentionTest, AllBackends(), BackendName);
+
+}  // namespace
+}  // namespace baton::kernels
