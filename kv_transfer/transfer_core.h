@@ -21,20 +21,26 @@
 
 namespace baton::transfer {
 
+using v1::SealContents;
+using v1::Ticket;
+
 // Blocks that a transfer may fill. The caller holds them as kLanding and keeps
 // holding them until LandingClosed.
 struct LandingSpec {
-  std::vector<BlockRef> blocks;          // by ordinal
-  std::vector<std::byte*> memory;        // block_bytes each, same order
-  uint32_t token_count = 0;              // blocks == ceil(token_count / 16)
-  Duration timeout{};                    // until VERIFIED
+  std::vector<BlockRef> blocks;    // by ordinal
+  std::vector<std::byte*> memory;  // block_bytes each, same order
+  uint32_t token_count = 0;        // blocks == ceil(token_count / 16)
+  Duration timeout{};              // until VERIFIED
+  // Leading tokens whose blocks are filled already: a multiple of 16. Those
+  // blocks are listed, never written and must not be pushed.
+  uint32_t held_tokens = 0;
 };
 
 // What the receiving side is told.
 struct LandingVerified {  // all blocks checked; attention may read them
   LandingId landing;
   SealContents seal;
-  uint64_t bytes = 0;     // payload
+  uint64_t bytes = 0;  // payload
   uint32_t blocks = 0;
   Duration transfer_time{};  // BEGIN to verified
 };
@@ -66,13 +72,16 @@ using TransferEvent =
 
 struct TransferOptions {
   WorkerEpoch epoch;
-  std::string fingerprint;   // 32 bytes
+  std::string fingerprint;  // 32 bytes
   kernels::KvLayout layout;
   // After ABORT was sent, how long to wait for ABORT_ACK before the link is
   // closed by force.
   Duration abort_grace = std::chrono::seconds(1);
   size_t max_links = 256;
   size_t max_landings = 4096;
+  // Bytes of frames in flight per link; two frames always fit. Transfers on
+  // a link take turns.
+  size_t link_window_bytes = 8 << 20;
   // 16 random bytes for nonces; random 64-bit for landing ids.
   std::function<void(absl::Span<std::byte>)> random;
 };
@@ -126,6 +135,18 @@ class TransferCore {
   const Counters& counters() const;
   size_t open_landings() const;
   size_t open_transfers() const;
+
+  // --- for drivers on another thread than their callers ---
+  // OpenLanding and OpenTransfer in two halves: kv_transfer/ticket.h checks
+  // and issues anywhere, these act. The spec is checked, the ticket issued for
+  // it by this core's options; `id` was never used before.
+  void AdoptLanding(const Ticket& ticket, LandingSpec spec, MonotonicTime now);
+  absl::Status StartTransfer(TransferId id, const Ticket& ticket,
+                             MonotonicTime deadline, MonotonicTime now);
+  // Closes every link by force; Poll until open_links() is zero before the
+  // transport or the core goes.
+  void CloseLinks();
+  size_t open_links() const;
 
  private:
   struct Impl;

@@ -1,0 +1,252 @@
+#include "kv_transfer/receiving_side.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/strings.h"
+
+namespace baton::transfer {
+
+ReceivingSide::ReceivingSide(CoreContext* context)
+    : context_(context), table_(&context->options) {}
+
+void ReceivingSide::Adopt(const Ticket& ticket, LandingSpec spec) {
+  const MonotonicTime deadline = context_->now + spec.timeout;
+  table_.Add(ticket, std::move(spec), deadline);
+}
+
+void ReceivingSide::Cancel(LandingId id) {
+  Landing* landing = table_.Find(id);
+  if (landing == nullptr) return;
+  if (landing->state() == LandingState::kReserved) {
+    context_->events.push_back(LandingClosed{id});
+    table_.Remove(id);
+  } else if (landing->state() == LandingState::kReceiving) {
+    Abort(landing, absl::CancelledError("the receiver cancelled"));
+    CloseIfOver(landing);
+  }
+}
+
+absl::Span<std::byte> ReceivingSide::OnHeader(LinkId link,
+                                              const Message& message,
+                                              size_t payload_bytes) {
+  const TransferKey& key = message.key;
+  if (const auto* begin = std::get_if<Begin>(&message.body)) {
+    OnBegin(link, key, *begin);
+    return {};
+  }
+  if (const auto* abort = std::get_if<AbortNotice>(&message.body)) {
+    OnAbort(link, key, *abort);
+    return {};
+  }
+  if (std::holds_alternative<AbortAck>(message.body)) {
+    OnAbortAck(link, key);
+    return {};
+  }
+  Landing* landing = table_.Find(link, key);
+  const auto* seal = std::get_if<SealMark>(&message.body);
+  if (landing == nullptr || landing->state() != LandingState::kReceiving) {
+    ++context_->counters.stale_messages;
+    if (landing == nullptr && seal != nullptr) {
+      Refuse(link, key, absl::NotFoundError("landing: no transfer has begun"));
+    }
+    return {};
+  }
+  if (seal != nullptr) return OnSealMark(landing, *seal, payload_bytes);
+
+  ++context_->counters.frames_received;
+  const auto place =
+      landing->PostFrame(std::get<Frame>(message.body), payload_bytes);
+  if (!place.ok()) {
+    Fail(landing, place.status());
+    return {};
+  }
+  if (place->empty()) ++context_->counters.stale_messages;
+  return *place;
+}
+
+void ReceivingSide::OnBegin(LinkId link, const TransferKey& key,
+                            const Begin& begin) {
+  const auto landing = table_.Redeem(link, key, begin, context_->now);
+  if (!landing.ok()) {
+    Refuse(link, key, landing.status());
+    return;
+  }
+  if (*landing == nullptr) {
+    ++context_->counters.stale_messages;
+    return;
+  }
+  context_->links.Use(link);
+  context_->links.Accepted(link);
+  VerifyIfComplete(*landing);
+}
+
+void ReceivingSide::Refuse(LinkId link, const TransferKey& key,
+                           const absl::Status& status) {
+  ++context_->counters.refused_begins;
+  const AbortNotice notice = NoticeOf(status);
+  context_->SendControl(link, Recipient::kHolder, key,
+                        Refusal{notice.code, notice.reason});
+  context_->links.Refused(link);
+}
+
+void ReceivingSide::RefuseVersion(LinkId link, const TransferKey& key,
+                                  const absl::Status& status) {
+  Refuse(link, key, status);
+}
+
+absl::Span<std::byte> ReceivingSide::OnSealMark(Landing* landing,
+                                                const SealMark& seal,
+                                                size_t payload_bytes) {
+  const auto place = landing->PostSeal(seal, payload_bytes);
+  if (!place.ok()) {
+    Fail(landing, place.status());
+    return {};
+  }
+  if (place->empty() && payload_bytes > 0) ++context_->counters.stale_messages;
+  if (place->empty()) VerifyIfComplete(landing);
+  return *place;
+}
+
+void ReceivingSide::OnPayload(LinkId link, const Message& message,
+                              absl::Span<const std::byte> header,
+                              absl::Span<const std::byte> payload) {
+  Landing* landing = table_.Find(link, message.key);
+  if (landing == nullptr) {
+    ++context_->counters.stale_messages;
+    return;
+  }
+  landing->ReceiveEnded();
+  if (landing->state() != LandingState::kReceiving) {
+    CloseIfOver(landing);
+    return;
+  }
+  context_->counters.payload_bytes_received += payload.size();
+  absl::Status status = CheckCrc(header, payload);
+  if (!status.ok()) {
+    ++context_->counters.crc_failures;
+  } else if (const auto* frame = std::get_if<Frame>(&message.body)) {
+    landing->FrameVerified(*frame, payload.size());
+  } else {
+    status = landing->SealVerified();
+  }
+  if (!status.ok()) {
+    Fail(landing, status);
+    return;
+  }
+  VerifyIfComplete(landing);
+}
+
+void ReceivingSide::VerifyIfComplete(Landing* landing) {
+  if (!landing->TryVerify()) return;
+  context_->SendControl(landing->link(), Recipient::kHolder, landing->key(),
+                        Ack{landing->verified_blocks()});
+  context_->events.push_back(LandingVerified{
+      landing->id(), landing->seal(), landing->bytes(),
+      landing->verified_blocks(), context_->now - landing->begun()});
+  Forget(landing);
+}
+
+void ReceivingSide::OnAbort(LinkId link, const TransferKey& key,
+                            const AbortNotice& notice) {
+  Landing* landing = table_.Find(link, key);
+  if (landing == nullptr) {
+    ++context_->counters.stale_messages;
+    context_->SendControl(link, Recipient::kHolder, key, AbortAck{});
+    return;
+  }
+  landing->HolderFinished();
+  landing->OweAbortAck();
+  if (landing->state() == LandingState::kReceiving) {
+    landing->GiveUp();
+    table_.SetDeadline(landing->id(),
+                       context_->now + context_->options.abort_grace);
+    context_->events.push_back(LandingFailed{
+        landing->id(),
+        absl::Status(notice.code, ToAbsl(StrCat("aborted by the holder: ",
+                                                notice.reason)))});
+  }
+  CloseIfOver(landing);
+}
+
+void ReceivingSide::OnAbortAck(LinkId link, const TransferKey& key) {
+  Landing* landing = table_.Find(link, key);
+  if (landing == nullptr || landing->state() != LandingState::kQuarantine) {
+    ++context_->counters.stale_messages;
+    return;
+  }
+  landing->HolderFinished();
+  CloseIfOver(landing);
+}
+
+void ReceivingSide::Abort(Landing* landing, const absl::Status& why) {
+  landing->GiveUp();
+  table_.SetDeadline(landing->id(),
+                     context_->now + context_->options.abort_grace);
+  context_->SendControl(landing->link(), Recipient::kHolder, landing->key(),
+                        NoticeOf(why));
+}
+
+void ReceivingSide::Fail(Landing* landing, const absl::Status& why) {
+  Abort(landing, why);
+  context_->events.push_back(LandingFailed{landing->id(), why});
+  CloseIfOver(landing);
+}
+
+void ReceivingSide::CloseIfOver(Landing* landing) {
+  if (!landing->quiet()) return;
+  if (landing->TakeOwedAbortAck()) {
+    context_->SendControl(landing->link(), Recipient::kHolder, landing->key(),
+                          AbortAck{});
+  }
+  if (!landing->over()) return;
+  context_->events.push_back(LandingClosed{landing->id()});
+  Forget(landing);
+}
+
+void ReceivingSide::Forget(Landing* landing) {
+  context_->links.Unuse(landing->link());
+  table_.Remove(landing->id());
+}
+
+void ReceivingSide::OnLinkClosed(LinkId link, const absl::Status& status) {
+  for (const LandingId id : table_.OnLink(link)) {
+    Landing* landing = table_.Find(id);
+    if (landing->state() == LandingState::kReceiving) {
+      context_->events.push_back(LandingFailed{
+          id, absl::UnavailableError(
+                  ToAbsl(StrCat("link lost: ", ToStd(status.message()))))});
+    }
+    context_->events.push_back(LandingClosed{id});
+    Forget(landing);
+  }
+}
+
+bool ReceivingSide::RunTimers() {
+  bool any = false;
+  while (Landing* landing = table_.PopDue(context_->now)) {
+    any = true;
+    ++context_->counters.deadlines;
+    const absl::Status late =
+        absl::DeadlineExceededError("the transfer did not end within its time");
+    switch (landing->state()) {
+      case LandingState::kReserved:
+        context_->events.push_back(LandingFailed{landing->id(), late});
+        context_->events.push_back(LandingClosed{landing->id()});
+        table_.Remove(landing->id());
+        break;
+      case LandingState::kReceiving:
+        Fail(landing, late);
+        break;
+      case LandingState::kVerified:
+        BATON_CHECK(false);
+        break;
+      case LandingState::kQuarantine:
+        context_->CloseByForce(landing->link());
+        break;
+    }
+  }
+  return any;
+}
+
+}  // namespace baton::transfer

@@ -1,0 +1,34 @@
+#ifndef BATON_KV_TRANSFER_UCX_UCX_TRANSPORT_H_
+#define BATON_KV_TRANSFER_UCX_UCX_TRANSPORT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/base/monotonic_time.h"
+#include "kv_transfer/transport.h"
+
+namespace baton::transfer {
+
+struct UcxOptions {
+  // The network is isolated: listen on every device. Otherwise UCX stays on
+  // the loopback device, because a peer that reaches its TCP port can read and
+  // write this process.
+  bool trusted_network = false;
+  // Devices to use instead, as UCX_NET_DEVICES; overrides the above.
+  std::string net_devices;
+  // How often a silent peer is checked for being alive.
+  Duration keepalive = std::chrono::milliseconds(300);
+};
+
+// A transport over UCX active messages: shared memory and CMA within a host,
+// TCP and RDMA where present. Variables UCX_* of the environment win over what
+// is set here. UNAVAILABLE with UCX's own words when no device can be used.
+//
+// Create it after any fork. One thread at a time may use it.
+absl::StatusOr<std::unique_ptr<Transport>> MakeUcxTransport(
+    const UcxOptions& options);
+
+}  // namespace baton::transfer
+
+#endif  // BATON_KV_TRANSFER_UCX_UCX_TRANSPORT_H_
