@@ -1,6 +1,7 @@
 #ifndef BATON_COMMON_TOKENIZER_TOKENIZER_H_
 #define BATON_COMMON_TOKENIZER_TOKENIZER_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,9 +15,18 @@
 
 namespace baton {
 
+// Bytes [begin, end) of a text.
+struct TextRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
 struct EncodeOptions {
   bool parse_special = false;  // control-token strings become that token
   bool add_special = true;     // BOS/EOS as the file asks
+  // Where control-token strings stay plain text all the same: no byte of these
+  // ranges becomes part of a control token. Ascending, within the text.
+  absl::Span<const TextRange> literal = {};
 };
 
 // Text <-> token ids of one model file. Immutable, thread-safe. Linear time in
@@ -30,7 +40,8 @@ class Tokenizer {
   static absl::StatusOr<std::unique_ptr<Tokenizer>> FromGguf(
       const GgufFile& file);
 
-  // INVALID_ARGUMENT `invalid UTF-8 at byte N`.
+  // Special strings are split off first, leftmost and longest; user-defined
+  // tokens of the file always. INVALID_ARGUMENT `invalid UTF-8 at byte N`.
   virtual absl::StatusOr<std::vector<TokenId>> Encode(
       std::string_view text, const EncodeOptions& options) const = 0;
 
