@@ -1,0 +1,287 @@
+#include "kv_transfer/ucx/ucx_engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace baton::transfer {
+namespace {
+
+constexpr size_t kMaxEarly = 256;
+constexpr size_t kMaxHellos = 64;
+constexpr int kProgressRounds = 64;
+
+UcxPrefix PrefixOf(const UcxLink& link, uint64_t sequence) {
+  return {link.token, sequence, link.connector ? 1u : 0u};
+}
+
+absl::Span<const std::byte> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+UcxEngine::UcxEngine(std::unique_ptr<UcxWorker> worker)
+    : worker_(std::move(worker)) {}
+
+absl::Status UcxEngine::Start() {
+  BATON_RETURN_IF_ERROR(
+      worker_->OnActiveMessage(kHello, OnActiveMessage<kHello>, this));
+  BATON_RETURN_IF_ERROR(
+      worker_->OnActiveMessage(kWelcome, OnActiveMessage<kWelcome>, this));
+  BATON_RETURN_IF_ERROR(
+      worker_->OnActiveMessage(kData, OnActiveMessage<kData>, this));
+  return worker_->OnActiveMessage(kBye, OnActiveMessage<kBye>, this);
+}
+
+absl::Status UcxEngine::Send(LinkId id, SendId send_id,
+                             absl::Span<const std::byte> header,
+                             absl::Span<const std::byte> payload) {
+  UcxLink* link = Find(id);
+  if (link == nullptr || link->ending) {
+    return absl::NotFoundError("the link is over");
+  }
+  if (header.empty() || header.size() > kMaxHeaderBytes) {
+    return absl::InvalidArgumentError(StrCat(
+        "header: got ", header.size(), " bytes, allowed 1..", kMaxHeaderBytes));
+  }
+  auto send = std::make_unique<UcxSend>();
+  const UcxPrefix prefix = PrefixOf(*link, link->next_out++);
+  std::memcpy(send->header.data(), &prefix, sizeof(prefix));
+  std::memcpy(send->header.data() + sizeof(prefix), header.data(),
+              header.size());
+  send->header_bytes = sizeof(prefix) + header.size();
+  send->send = send_id;
+  send->payload = payload;
+  if (link->welcomed) {
+    Post(link, kData, std::move(send));
+  } else {
+    link->waiting.push_back(std::move(send));
+  }
+  return absl::OkStatus();
+}
+
+void UcxEngine::PostOwn(UcxLink* link, MessageId id,
+                        absl::Span<const std::byte> payload) {
+  auto send = std::make_unique<UcxSend>();
+  const UcxPrefix prefix = PrefixOf(*link, 0);
+  std::memcpy(send->header.data(), &prefix, sizeof(prefix));
+  send->header_bytes = sizeof(prefix);
+  send->payload = payload;
+  Post(link, id, std::move(send));
+}
+
+void UcxEngine::Post(UcxLink* link, MessageId id,
+                     std::unique_ptr<UcxSend> send) {
+  send->engine = this;
+  send->link = link->id;
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = OnSendDone;
+  param.user_data = send.get();
+  if (id != kData) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+  }
+  ++link->sends;
+  void* request = ucp_am_send_nbx(link->endpoint, id, send->header.data(),
+                                  send->header_bytes, send->payload.data(),
+                                  send->payload.size(), &param);
+  if (request == nullptr || UCS_PTR_IS_ERR(request)) {
+    SendEnded(*send, UCS_PTR_STATUS(request));
+  } else {
+    send.release();
+  }
+}
+
+void UcxEngine::OnSendDone(void* request, ucs_status_t status, void* argument) {
+  ucp_request_free(request);
+  const std::unique_ptr<UcxSend> send(static_cast<UcxSend*>(argument));
+  send->engine->SendEnded(*send, status);
+}
+
+void UcxEngine::SendEnded(const UcxSend& send, ucs_status_t status) {
+  UcxLink* link = Find(send.link);
+  --link->sends;
+  if (send.send == SendId()) {
+    link->farewell_pending = false;
+    return;
+  }
+  sent_.push_back(
+      {send.link, send.send,
+       status == UCS_OK ? absl::OkStatus() : UcxError("send", status)});
+}
+
+template <UcxEngine::MessageId kId>
+ucs_status_t UcxEngine::OnActiveMessage(void* argument, const void* header,
+                                        size_t header_bytes, void* data,
+                                        size_t length,
+                                        const ucp_am_recv_param_t* param) {
+  auto* self = static_cast<UcxEngine*>(argument);
+  UcxPrefix prefix;
+  if (header_bytes < sizeof(prefix) ||
+      header_bytes > sizeof(prefix) + kMaxHeaderBytes) {
+    return UCS_OK;
+  }
+  std::memcpy(&prefix, header, sizeof(prefix));
+  if constexpr (kId == kHello) {
+    const bool rendezvous =
+        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    if (!rendezvous && length <= kMaxAddressBytes &&
+        self->hellos_.size() < kMaxHellos) {
+      self->hellos_.push_back(
+          {prefix.token, std::string(static_cast<const char*>(data), length)});
+    }
+    return UCS_OK;
+  }
+  UcxLink* link = self->Find(prefix);
+  if (link == nullptr || link->ending) return UCS_OK;
+  if constexpr (kId == kWelcome) {
+    self->OnWelcome(link);
+  } else if constexpr (kId == kBye) {
+    self->End(link, absl::UnavailableError("closed by the peer"), false);
+  } else {
+    return self->OnData(
+        link, prefix.sequence,
+        std::string(static_cast<const char*>(header) + sizeof(prefix),
+                    header_bytes - sizeof(prefix)),
+        data, length, param->recv_attr);
+  }
+  return UCS_OK;
+}
+
+ucs_status_t UcxEngine::OnData(UcxLink* link, uint64_t sequence,
+                               std::string header, void* data, size_t length,
+                               uint64_t flags) {
+  const bool rendezvous = (flags & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  if (sequence == link->next_in) {
+    ++link->next_in;
+    const ucs_status_t status =
+        Deliver(link, std::move(header), data, length, rendezvous);
+    DeliverEarly(link);
+    return status;
+  }
+  if (sequence < link->next_in || link->early.size() >= kMaxEarly) {
+    End(link, absl::DataLossError("message numbers make no sense"), true);
+    return UCS_OK;
+  }
+  UcxEarly early;
+  early.header = std::move(header);
+  early.payload_bytes = length;
+  const bool keep = rendezvous || (flags & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+  if (keep) {
+    early.descriptor = data;
+    early.rendezvous = rendezvous;
+  } else {
+    const auto* bytes = static_cast<const std::byte*>(data);
+    early.copy.assign(bytes, bytes + length);
+  }
+  link->early.emplace(sequence, std::move(early));
+  return keep ? UCS_INPROGRESS : UCS_OK;
+}
+
+void UcxEngine::DeliverEarly(UcxLink* link) {
+  while (!link->ending) {
+    auto it = link->early.find(link->next_in);
+    if (it == link->early.end()) return;
+    UcxEarly early = std::move(it->second);
+    link->early.erase(it);
+    ++link->next_in;
+    void* data = early.descriptor ? early.descriptor : early.copy.data();
+    const ucs_status_t status = Deliver(link, std::move(early.header), data,
+                                        early.payload_bytes, early.rendezvous);
+    if (early.descriptor != nullptr && status == UCS_OK) {
+      ucp_am_data_release(worker_->get(), early.descriptor);
+    }
+  }
+}
+
+// UCS_INPROGRESS when UCX took the descriptor over for a receive.
+ucs_status_t UcxEngine::Deliver(UcxLink* link, std::string header, void* data,
+                                size_t length, bool rendezvous) {
+  called_back_ = true;
+  const absl::Span<std::byte> place =
+      handler_->OnHeader(link->id, BytesOf(header), length);
+  if (!place.empty() && rendezvous) {
+    return StartReceive(link, std::move(header), place, data) ? UCS_INPROGRESS
+                                                              : UCS_OK;
+  }
+  if (!place.empty()) std::memcpy(place.data(), data, place.size());
+  handler_->OnMessage(link->id, BytesOf(header), place);
+  return UCS_OK;
+}
+
+bool UcxEngine::StartReceive(UcxLink* link, std::string header,
+                             absl::Span<std::byte> place, void* descriptor) {
+  auto receive = std::make_unique<UcxReceive>();
+  receive->engine = this;
+  receive->link = link->id;
+  receive->header = std::move(header);
+  receive->place = place;
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.recv_am = OnReceiveDone;
+  param.user_data = receive.get();
+  ++link->receives;
+  void* request = ucp_am_recv_data_nbx(worker_->get(), descriptor, place.data(),
+                                       place.size(), &param);
+  if (request != nullptr && !UCS_PTR_IS_ERR(request)) {
+    receive.release();
+    return true;
+  }
+  ReceiveEnded(*receive, UCS_PTR_STATUS(request));
+  return request == nullptr;
+}
+
+void UcxEngine::OnReceiveDone(void* request, ucs_status_t status,
+                              size_t /*length*/, void* argument) {
+  ucp_request_free(request);
+  const std::unique_ptr<UcxReceive> receive(static_cast<UcxReceive*>(argument));
+  receive->engine->ReceiveEnded(*receive, status);
+}
+
+void UcxEngine::ReceiveEnded(const UcxReceive& receive, ucs_status_t status) {
+  UcxLink* link = Find(receive.link);
+  --link->receives;
+  called_back_ = true;
+  if (status != UCS_OK) {
+    failed_.emplace_back(receive.link, UcxError("receive", status));
+  } else if (handler_ != nullptr) {
+    handler_->OnMessage(receive.link, BytesOf(receive.header), receive.place);
+  }
+}
+
+bool UcxEngine::ReportSent(TransportHandler* handler) {
+  if (sent_.empty()) return false;
+  for (const Sent& sent : std::exchange(sent_, {})) {
+    handler->OnSent(sent.link, sent.send, sent.status);
+  }
+  return true;
+}
+
+bool UcxEngine::Progress(TransportHandler* handler) {
+  handler_ = handler;
+  called_back_ = false;
+  for (int i = 0; i < kProgressRounds; ++i) {
+    if (ucp_worker_progress(worker_->get()) == 0) break;
+    called_back_ = true;
+  }
+  for (const Hello& hello : std::exchange(hellos_, {})) Accept(hello);
+  for (const auto& [id, why] : std::exchange(failed_, {})) {
+    if (UcxLink* link = Find(id); link != nullptr) End(link, why, false);
+  }
+  called_back_ |= ReportSent(handler);
+  called_back_ |= RunClosing(handler);
+  handler_ = nullptr;
+  return called_back_;
+}
+
+void UcxEngine::Wait(Duration timeout) {
+  if (!sent_.empty() || !failed_.empty()) return;
+  constexpr Duration kWhileClosing = std::chrono::milliseconds(1);
+  worker_->Wait(closing_ > 0 ? std::min(timeout, kWhileClosing) : timeout);
+}
+
+}  // namespace baton::transfer

@@ -1,0 +1,111 @@
+#ifndef BATON_KV_TRANSFER_UCX_UCX_ENGINE_H_
+#define BATON_KV_TRANSFER_UCX_UCX_ENGINE_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kv_transfer/transport.h"
+#include "kv_transfer/ucx/ucx_link.h"
+#include "kv_transfer/ucx/ucx_worker.h"
+
+namespace baton::transfer {
+
+// The transport of MakeUcxTransport.
+//
+// A link is a pair of endpoints, one made by each side. The connector sends
+// HELLO with its own address; the acceptor makes its endpoint from that and
+// answers WELCOME; only then does data flow. BYE tells the peer of a close,
+// which UCX does not do on shared memory. Data messages are numbered, because
+// UCX promises no order between its eager and rendezvous protocols.
+class UcxEngine final : public Transport {
+ public:
+  explicit UcxEngine(std::unique_ptr<UcxWorker> worker);
+  // Closes what is open and waits for UCX, a bounded time.
+  ~UcxEngine() override;
+  absl::Status Start();
+
+  std::string_view name() const override { return "ucx"; }
+  std::string address() const override { return worker_->address(); }
+  absl::StatusOr<LinkId> Connect(std::string_view address) override;
+  absl::Status Send(LinkId link, SendId send,
+                    absl::Span<const std::byte> header,
+                    absl::Span<const std::byte> payload) override;
+  void Close(LinkId link) override;
+  bool Progress(TransportHandler* handler) override;
+  void Wait(Duration timeout) override;
+  void Wake() override { worker_->Wake(); }
+
+ private:
+  enum MessageId : unsigned { kHello = 1, kWelcome, kData, kBye };
+
+  struct Sent {
+    LinkId link;
+    SendId send;
+    absl::Status status;
+  };
+  struct Hello {
+    uint64_t token;
+    std::string address;
+  };
+
+  // What UCX calls, from inside ucp_worker_progress only.
+  template <MessageId kId>
+  static ucs_status_t OnActiveMessage(void* self, const void* header,
+                                      size_t header_bytes, void* data,
+                                      size_t length,
+                                      const ucp_am_recv_param_t* param);
+  static void OnSendDone(void* request, ucs_status_t status, void* send);
+  static void OnReceiveDone(void* request, ucs_status_t status, size_t length,
+                            void* receive);
+  static void OnEndpointFailed(void* link, ucp_ep_h endpoint,
+                               ucs_status_t status);
+
+  // ucx_engine.cc: messages.
+  void Post(UcxLink* link, MessageId id, std::unique_ptr<UcxSend> send);
+  void PostOwn(UcxLink* link, MessageId id,
+               absl::Span<const std::byte> payload);
+  void SendEnded(const UcxSend& send, ucs_status_t status);
+  ucs_status_t OnData(UcxLink* link, uint64_t sequence, std::string header,
+                      void* data, size_t length, uint64_t flags);
+  ucs_status_t Deliver(UcxLink* link, std::string header, void* data,
+                       size_t length, bool rendezvous);
+  bool StartReceive(UcxLink* link, std::string header,
+                    absl::Span<std::byte> place, void* descriptor);
+  void ReceiveEnded(const UcxReceive& receive, ucs_status_t status);
+  void DeliverEarly(UcxLink* link);
+  bool ReportSent(TransportHandler* handler);
+
+  // ucx_engine_links.cc: the life of a link.
+  UcxLink* Add(uint64_t token, bool connector);
+  UcxLink* Find(LinkId id);
+  UcxLink* Find(const UcxPrefix& prefix);
+  void MakeEndpoint(UcxLink* link, std::string_view worker_address);
+  void Accept(const Hello& hello);
+  void OnWelcome(UcxLink* link);
+  void End(UcxLink* link, const absl::Status& why, bool farewell);
+  void ForceClose(UcxLink* link);
+  bool Closed(UcxLink* link);
+  bool RunClosing(TransportHandler* handler);
+
+  std::unique_ptr<UcxWorker> worker_;
+  std::map<LinkId, UcxLink> links_;
+  std::map<std::pair<uint64_t, bool>, LinkId> by_token_;  // bool: connector
+  uint64_t next_link_ = 1;
+  size_t closing_ = 0;
+  bool called_back_ = false;
+
+  TransportHandler* handler_ = nullptr;  // while in Progress
+  std::vector<Sent> sent_;
+  std::vector<Hello> hellos_;
+  std::vector<std::pair<LinkId, absl::Status>> failed_;
+};
+
+}  // namespace baton::transfer
+
+#endif  // BATON_KV_TRANSFER_UCX_UCX_ENGINE_H_
