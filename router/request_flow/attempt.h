@@ -37,10 +37,10 @@ struct Attempt {
   AttemptPhase phase = AttemptPhase::kReserving;
   MonotonicTime last_progress;
 
-  bool prefill_open = false;  // P holds something for this attempt
-  bool decode_open = false;   // D holds something for this attempt
-  bool prefill_started = false;
-  bool first_tokens = false;  // P's FirstTokens arrived
+  bool prefill_open = false;     // P holds something for this attempt
+  bool decode_open = false;      // D holds something for this attempt
+  bool prefill_started = false;  // commanded: it counts against the grant
+  bool first_tokens = false;     // P's FirstTokens arrived
   bool landed = false;
   bool decode_done = false;  // D's AttemptDone arrived
   // D's tokens that overtook P's first tokens on the other session.

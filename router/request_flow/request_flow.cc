@@ -99,7 +99,6 @@ void RequestFlow::OnRefused(AttemptId id, MonotonicTime retry_at,
     return;
   }
   attempt->decode_open = false;
-  attempt->prefill_started = false;
   auto& refusals = attempt->work.placement.refusals;
   std::erase_if(refusals, [&](const Refusal& refusal) {
     return refusal.decode == attempt->decode;

@@ -21,7 +21,7 @@ namespace baton::router {
 
 struct RouterOptions {
   uint32_t vocabulary_size = 0;  // of the served model; required
-  AdmissionLimits admission;
+  AdmissionLimits admission{};
   int max_replays = 3;  // of one choice
   // An attempt without any sign of progress for this long is replayed.
   Duration stall_timeout = std::chrono::seconds(10);

@@ -26,8 +26,8 @@ struct Refusal {
 struct PlacementRequest {
   uint64_t prefill_tokens = 0;     // prompt and generated tokens to compute
   uint64_t context_tokens = 0;     // the longest the sequence can become
-  std::vector<WorkerIndex> avoid;  // where earlier attempts failed
-  std::vector<Refusal> refusals;
+  std::vector<WorkerIndex> avoid{};  // where earlier attempts failed
+  std::vector<Refusal> refusals{};
 };
 
 // What the cluster as a whole can do for a request.

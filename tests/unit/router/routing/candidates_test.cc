@@ -1,0 +1,128 @@
+#include "router/routing/candidates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/unit/router/routing/worker_view_builder.h"
+
+namespace baton::router {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr int kAlone = -1;
+
+std::vector<std::pair<int, int>> Places(const std::vector<WorkerView*>& workers,
+                                        const PlacementRequest& request,
+                                        bool prefill_expected = false) {
+  std::vector<std::pair<int, int>> places;
+  for (const Candidate& place :
+       CandidatesFor(request, {workers.data(), workers.size()},
+                     prefill_expected, MonotonicTime{})) {
+    places.emplace_back(place.prefill == nullptr
+                            ? kAlone
+                            : static_cast<int>(place.prefill->index.value()),
+                        static_cast<int>(place.decode->index.value()));
+  }
+  return places;
+}
+
+class CandidatesTest : public ::testing::Test {
+ protected:
+  WorkerView p0_ = MakePrefillView(0);
+  WorkerView p1_ = MakePrefillView(1);
+  WorkerView d2_ = MakeDecodeView(2);
+  WorkerView d3_ = MakeDecodeView(3);
+  PlacementRequest request_{.prefill_tokens = 100, .context_tokens = 200};
+};
+
+TEST_F(CandidatesTest, EveryPair) {
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(0, 2), Pair(1, 2), Pair(0, 3), Pair(1, 3)));
+}
+
+TEST_F(CandidatesTest, OnlyReadyWorkers) {
+  p0_.state = WorkerState::kDraining;
+  d3_.state = WorkerState::kIncompatible;
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(1, 2)));
+  d2_.state = WorkerState::kDown;
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_), IsEmpty());
+}
+
+TEST_F(CandidatesTest, FingerprintsNeverMix) {
+  p0_.hello.set_fingerprint(std::string(32, 'x'));
+  d3_.hello.set_fingerprint(std::string(32, 'x'));
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(1, 2), Pair(0, 3)));
+}
+
+TEST_F(CandidatesTest, DecodeServesAloneOnlyWithoutPrefillOfItsFingerprint) {
+  EXPECT_THAT(Places({&d2_}, request_), ElementsAre(Pair(kAlone, 2)));
+  p0_.hello.set_fingerprint(std::string(32, 'x'));
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)));
+  EXPECT_THAT(Places({&p0_, &d2_}, request_, /*prefill_expected=*/true),
+              IsEmpty());
+}
+
+TEST_F(CandidatesTest, PrefillWithoutCreditIsWaitedFor) {
+  p0_.started_tokens = 1;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+}
+
+TEST_F(CandidatesTest, AggregatedWorkerNeedsItsOwnCredit) {
+  d2_.hello.set_disaggregation(v1::DISAGGREGATION_NEVER);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)));
+  d2_.started_tokens = 1;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+}
+
+TEST_F(CandidatesTest, AutoServesShortPromptsAlone) {
+  d2_.hello.set_disaggregation(v1::DISAGGREGATION_AUTO);
+  d2_.hello.set_local_prefill_max_tokens(100);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)));
+  request_.prefill_tokens = 101;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+}
+
+TEST_F(CandidatesTest, FailedPlacesOnlyWithoutAlternative) {
+  request_.avoid = {WorkerIndex(0), WorkerIndex(2)};
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(1, 3)));
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  p1_.started_tokens = 1;
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_), IsEmpty())
+      << "the better pair is waited for";
+}
+
+TEST_F(CandidatesTest, RefusalsHoldUntilTheirTime) {
+  request_.refusals = {{WorkerIndex(2), MonotonicTime(Duration(1))}};
+  EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_), ElementsAre(Pair(0, 3)));
+  request_.refusals = {{WorkerIndex(2), MonotonicTime{}}};
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+}
+
+TEST_F(CandidatesTest, ContextOfBothMustSuffice) {
+  d2_.hello.set_max_context_tokens(199);
+  EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_), ElementsAre(Pair(0, 3)));
+  p0_.hello.set_max_context_tokens(99);
+  EXPECT_THAT(Places({&p0_, &d3_}, request_), ElementsAre(Pair(kAlone, 3)));
+}
+
+TEST_F(CandidatesTest, Servability) {
+  const auto of = [&](std::vector<const WorkerView*> workers) {
+    return ServabilityOf(workers, 200);
+  };
+  EXPECT_EQ(of({&p0_}), Servability::kNoWorker);
+  EXPECT_EQ(of({&d2_}), Servability::kNow);
+  d2_.hello.set_max_context_tokens(199);
+  EXPECT_EQ(of({&d2_}), Servability::kContextShort);
+  EXPECT_EQ(of({&d2_, &d3_}), Servability::kNow);
+}
+
+}  // namespace
+}  // namespace baton::router
