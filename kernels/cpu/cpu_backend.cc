@@ -32,12 +32,6 @@ const KernelTable& TableOf(Isa isa) {
   }
 }
 
-bool IsFinite(const float* x, int n) {
-  int finite = 1;
-  for (int i = 0; i < n; ++i) finite &= x[i] - x[i] == 0.0f;
-  return finite != 0;
-}
-
 class CpuBackend final : public Backend {
  public:
   CpuBackend(Isa isa, int threads)
@@ -115,7 +109,9 @@ class CpuBackend final : public Backend {
 
   void FiniteRows(const float* x, int n, int width, bool* finite) override {
     const FloatEnvironment environment;
-    for (int64_t r = 0; r < n; ++r) finite[r] = IsFinite(x + r * width, width);
+    for (int64_t r = 0; r < n; ++r) {
+      finite[r] = table_.finite_row(x + r * width, width);
+    }
   }
 
   float LogSumExp(const float* x, int n) override {

@@ -82,6 +82,7 @@ struct KernelTable {
                        float eps, float* out);
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);
   void (*round_to_f16)(const float* x, int n, uint16_t* out);  // saturating
+  bool (*finite_row)(const float* x, int n);
   MaximumAndSum (*max_and_exp_sum)(const float* x, int n);
 };
 

@@ -117,6 +117,14 @@ inline void RoundToF16(const float* x, int n, uint16_t* out) {
   }
 }
 
+inline bool FiniteRow(const float* x, int n) {
+  I32 bits = AbsBits(Set(0.0f));
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) bits = Max(bits, AbsBits(Load(x + i)));
+  if (i < n) bits = Max(bits, AbsBits(LoadFirst(x + i, n - i)));
+  return ReduceMax(bits) < kInfinityBits;
+}
+
 inline MaximumAndSum MaxAndExpSum(const float* x, int n) {
   constexpr float kLowest = -__builtin_inff();
   F32 maxima = Set(kLowest);

@@ -15,6 +15,7 @@ constexpr KernelTable kTable = {
     .rms_norm_row = RmsNormRow,
     .silu_mul = SiluMul,
     .round_to_f16 = RoundToF16,
+    .finite_row = FiniteRow,
     .max_and_exp_sum = MaxAndExpSum,
 };
 

@@ -147,15 +147,28 @@ struct GroupWeights {
   I32 half_scale[2];
 };
 
+// Fetches what the next panel holds where this one holds group g: panels are
+// too short for the hardware to learn their streams.
+template <TensorType kType>
+inline void PrefetchGroup(const std::byte* next_panel, int64_t g) {
+  constexpr int kBytes =
+      static_cast<int>(PanelFormatOf(kType).panel_bytes(8) / 8);
+  for (int line = 0; line < kBytes; line += 64) {
+    __builtin_prefetch(next_panel + g * kBytes + line);
+  }
+}
+
+// `next_panel`: what to prefetch meanwhile, or null.
 template <TensorType kType, int R>
 inline void QuantizedTile(const LinearWork& work,
                           const QuantizedPanel<kType>& panel, int row,
-                          int output) {
+                          int output, const std::byte* next_panel) {
   const int64_t groups = work.cols / kActivationGroup;
   const ActivationGroup* x = work.activations + row * groups;
   F32 acc[R];
   for (F32& value : acc) value = Set(0.0f);
   for (int64_t g = 0; g < groups; ++g) {
+    if (next_panel != nullptr) PrefetchGroup<kType>(next_panel, g);
     const GroupWeights<kType> weights(panel, g);
     for (int r = 0; r < R; ++r) {
       acc[r] = weights.AddTo(acc[r], x[r * groups + g]);
@@ -164,24 +177,28 @@ inline void QuantizedTile(const LinearWork& work,
   for (int r = 0; r < R; ++r) StoreOutputs(work, row + r, output, acc[r]);
 }
 
+template <int R>
+struct Rows {};
+
 template <TensorType kType>
 inline void QuantizedLinear(const LinearWork& work) {
   const int64_t groups = work.cols / kActivationGroup;
   for (int output = 0; output < kPanelOutputs * work.panels; output += kLanes) {
-    const QuantizedPanel<kType> panel(
-        work.panel + output / kPanelOutputs * work.panel_bytes, groups,
-        output % kPanelOutputs);
+    const int lane = output % kPanelOutputs;
+    const std::byte* start =
+        work.panel + output / kPanelOutputs * work.panel_bytes;
+    const QuantizedPanel<kType> panel(start, groups, lane);
+    const std::byte* next = lane == 0 ? start + work.panel_bytes : nullptr;
     int row = 0;
-    for (; row + kMaxRows <= work.rows; row += kMaxRows) {
-      QuantizedTile<kType, kMaxRows>(work, panel, row, output);
-    }
-    for (; row + 4 <= work.rows; row += 4) {
-      QuantizedTile<kType, 4>(work, panel, row, output);
-    }
-    for (; row + 2 <= work.rows; row += 2) {
-      QuantizedTile<kType, 2>(work, panel, row, output);
-    }
-    if (row < work.rows) QuantizedTile<kType, 1>(work, panel, row, output);
+    const auto tile = [&]<int R>(Rows<R>) {
+      QuantizedTile<kType, R>(work, panel, row, output, next);
+      next = nullptr;
+      row += R;
+    };
+    while (row + kMaxRows <= work.rows) tile(Rows<kMaxRows>());
+    while (row + 4 <= work.rows) tile(Rows<4>());
+    while (row + 2 <= work.rows) tile(Rows<2>());
+    if (row < work.rows) tile(Rows<1>());
   }
 }
 
