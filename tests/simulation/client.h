@@ -1,0 +1,77 @@
+#ifndef BATON_TESTS_SIMULATION_CLIENT_H_
+#define BATON_TESTS_SIMULATION_CLIENT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/generation.pb.h"
+#include "proto/sequence.pb.h"
+#include "tests/simulation/monitor.h"
+#include "tests/simulation/workload.h"
+
+namespace baton::simulation {
+
+// The request as a router hands it to its core.
+v1::SequenceSpec ToSpec(const ClientPlan& plan);
+
+// One client, who knows what it must get and checks every event: tokens, text,
+// logprobs and finish are those of the undisturbed answer, without gap or
+// repeat; there is one end, in time, and nothing after it.
+class Client {
+ public:
+  enum class State { kWaiting, kRunning, kCancelled, kEnded, kAbandoned };
+
+  // `monitor` outlives the client. A client that `must_succeed` was promised
+  // an undisturbed cluster.
+  Client(std::string name, ClientPlan plan, bool must_succeed,
+         Monitor* monitor);
+
+  const std::string& name() const { return name_; }
+  const ClientPlan& plan() const { return plan_; }
+  State state() const { return state_; }
+  bool over() const {
+    return state_ == State::kEnded || state_ == State::kAbandoned;
+  }
+
+  void Submitted(MonotonicTime now);
+  // False when it has ended already.
+  bool Cancelled();
+  // The router is dead or has died: nothing can be expected any more.
+  void Abandoned() { state_ = State::kAbandoned; }
+  void Received(const v1::GenerateEvent& event);
+  void Finished(const absl::Status& status, MonotonicTime now);
+  // Called at the deadline plus the grace.
+  void CheckOver();
+
+  // Where its newest attempt is, as its router saw: for the statistics.
+  std::string_view phase = "queued";
+
+ private:
+  struct Choice {
+    size_t tokens = 0;
+    size_t text_bytes = 0;
+    bool finished = false;
+  };
+
+  void CheckFinish(const v1::Finish& finish, const FinishCause& expected);
+  void CheckSuccess();
+  void Violation(std::string_view what);
+
+  const std::string name_;
+  const ClientPlan plan_;
+  const bool must_succeed_;
+  Monitor* monitor_;
+  State state_ = State::kWaiting;
+  MonotonicTime deadline_{};
+  std::vector<Choice> choices_;
+  std::vector<std::string> expected_text_;
+  v1::Usage usage_;
+  bool served_ = false;
+};
+
+}  // namespace baton::simulation
+
+#endif  // BATON_TESTS_SIMULATION_CLIENT_H_

@@ -1,0 +1,88 @@
+#ifndef BATON_TESTS_SIMULATION_CLUSTER_H_
+#define BATON_TESTS_SIMULATION_CLUSTER_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/client.h"
+#include "tests/simulation/decode_process.h"
+#include "tests/simulation/monitor.h"
+#include "tests/simulation/prefill_process.h"
+#include "tests/simulation/router_process.h"
+#include "tests/simulation/scenario.h"
+#include "tests/simulation/sim_transport.h"
+#include "tests/simulation/virtual_time.h"
+
+namespace baton::simulation {
+
+struct Outcome {
+  std::optional<std::string> violation;  // of the first property that broke
+  std::map<std::string, uint64_t, std::less<>> counts;
+  Duration simulated{};
+  uint64_t events = 0;
+  uint64_t digest = 0;  // of all event times: equal runs have equal digests
+};
+
+// A whole cluster in one thread on virtual time. Phase one: clients and
+// faults. Phase two: everything is healed; every request must end within its
+// deadline, requests made then must succeed, and all pools must empty.
+class Cluster : public WorkerDirectory {
+ public:
+  Cluster(const Scenario& scenario, bool trace);
+  ~Cluster() override;
+
+  Outcome Run();
+
+ private:
+  template <class Process>
+  struct Place {
+    std::string name;
+    WorkerShape shape;
+    std::unique_ptr<Process> process;  // null: crashed
+  };
+
+  size_t size() const override;
+  v1::WorkerRole role(size_t place) const override;
+  bool Dial(size_t place, std::shared_ptr<PrefillStream> stream) override;
+  bool Dial(size_t place, std::shared_ptr<DecodeStream> stream) override;
+
+  void PlanClients();
+  void PlanFaults();
+  void AddClient(ClientPlan plan, Duration arrival, bool must_succeed);
+  void Submit(Client* client, size_t router);
+
+  void StartWorker(size_t place);
+  void CrashWorker(size_t place);
+  WorkerProcess* Worker(size_t place);
+  void StartRouter(size_t index);
+  void CrashRouter(size_t index);
+  void Heal();
+  // Empty when everything has ended and all blocks are back; else what has
+  // not.
+  std::string Unsettled();
+
+  const Scenario scenario_;
+  Random random_;
+  EventQueue events_;
+  Monitor monitor_;
+  SimNetwork network_;
+  Environment environment_;
+  MonotonicTime start_;
+  bool healed_ = false;
+  std::vector<Place<PrefillProcess>> prefill_;
+  std::vector<Place<DecodeProcess>> decode_;
+  std::deque<Client> clients_;
+  std::vector<std::unique_ptr<RouterProcess>> routers_;
+};
+
+// Draws the scenario of the seed and runs it.
+Outcome Simulate(uint64_t seed, bool trace);
+
+}  // namespace baton::simulation
+
+#endif  // BATON_TESTS_SIMULATION_CLUSTER_H_

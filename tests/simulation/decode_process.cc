@@ -1,0 +1,84 @@
+#include "tests/simulation/decode_process.h"
+
+#include <utility>
+#include <variant>
+
+#include "tests/simulation/toy_model.h"
+
+namespace baton::simulation {
+namespace {
+
+decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
+  decode::DecodeOptions options;
+  options.epoch = epoch;
+  options.blocks = shape.blocks;
+  options.step_token_budget = shape.step_token_budget;
+  options.max_sequences = shape.max_sequences;
+  options.batching = shape.static_batching ? decode::Batching::kStatic
+                                           : decode::Batching::kContinuous;
+  options.landing_timeout = shape.landing_timeout;
+  options.transport = "sim";
+  options.limits.max_context_tokens = shape.max_context_tokens;
+  options.limits.vocabulary_size = kToyVocabulary;
+  options.vocabulary = ToyVocabulary();
+  return options;
+}
+
+}  // namespace
+
+DecodeProcess::DecodeProcess(Environment environment, Random random,
+                             std::string name, WorkerEpoch epoch,
+                             const WorkerShape& shape)
+    : WorkerProcess(environment, random, std::move(name), epoch, shape),
+      scheduler_(OptionsFor(epoch, shape)),
+      sessions_(
+          Hello(v1::WORKER_ROLE_DECODE),
+          [this](EventQueue::Task task) { OnMainThread(std::move(task)); },
+          {.opened = [this](SessionId id) { Handle(SessionOpened{id}); },
+           .lost = [this](SessionId id) { Handle(SessionLost{id}); },
+           .received =
+               [this](SessionId id, v1::DecodeCommand command) {
+                 Handle(decode::CommandReceived{id, std::move(command)});
+               }}),
+      alarm_(environment.events,
+             [this] { OnMainThread([this] { Handle(Tick{}); }); }) {}
+
+void DecodeProcess::Accept(std::shared_ptr<DecodeStream> stream) {
+  sessions_.Accept(std::move(stream));
+}
+
+void DecodeProcess::Handle(decode::Event event) {
+  for (decode::Action& action :
+       scheduler_.Handle(std::move(event), environment_.events->now())) {
+    std::visit([this](auto&& a) { Do(std::move(a)); }, std::move(action));
+  }
+  alarm_.Set(scheduler_.NextDeadline());
+  CheckAll();
+}
+
+void DecodeProcess::Do(RunStep action) { StartStep(std::move(action.plan)); }
+
+void DecodeProcess::Do(decode::OpenLanding action) {
+  OpenLanding(std::move(action.blocks), action.token_count, action.timeout,
+              [this, job = action.job](absl::StatusOr<v1::Ticket> ticket) {
+                Handle(decode::LandingOpened{job, std::move(ticket)});
+              });
+}
+
+void DecodeProcess::Do(decode::CancelLanding action) {
+  CancelLanding(action.landing);
+}
+
+void DecodeProcess::Do(decode::SendEvent action) {
+  sessions_.Send(action.session, std::move(action.event));
+}
+
+void DecodeProcess::StepFinished(uint64_t number, StepResult result) {
+  Handle(StepDone{number, std::move(result)});
+}
+
+void DecodeProcess::TransferHappened(transfer::TransferEvent event) {
+  Handle(std::move(event));
+}
+
+}  // namespace baton::simulation

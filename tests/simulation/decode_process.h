@@ -1,0 +1,45 @@
+#ifndef BATON_TESTS_SIMULATION_DECODE_PROCESS_H_
+#define BATON_TESTS_SIMULATION_DECODE_PROCESS_H_
+
+#include <memory>
+#include <string>
+
+#include "decode_worker/decode_scheduler.h"
+#include "proto/decode.pb.h"
+#include "tests/simulation/session_server.h"
+#include "tests/simulation/worker_process.h"
+
+namespace baton::simulation {
+
+using DecodeStream = SimStream<v1::DecodeCommand, v1::DecodeEvent>;
+
+// One life of a decode worker: the driver of its scheduler.
+class DecodeProcess : public WorkerProcess {
+ public:
+  DecodeProcess(Environment environment, Random random, std::string name,
+                WorkerEpoch epoch, const WorkerShape& shape);
+
+  void Accept(std::shared_ptr<DecodeStream> stream);
+
+  const BlockPool& pool() const override { return scheduler_.pool(); }
+  bool idle() const override { return scheduler_.idle(); }
+  const decode::DecodeScheduler& scheduler() const { return scheduler_; }
+
+ private:
+  void Handle(decode::Event event);
+  void Do(RunStep action);
+  void Do(decode::OpenLanding action);
+  void Do(decode::CancelLanding action);
+  void Do(decode::SendEvent action);
+
+  void StepFinished(uint64_t number, StepResult result) override;
+  void TransferHappened(transfer::TransferEvent event) override;
+
+  decode::DecodeScheduler scheduler_;
+  SessionServer<v1::DecodeCommand, v1::DecodeEvent> sessions_;
+  Alarm alarm_;
+};
+
+}  // namespace baton::simulation
+
+#endif  // BATON_TESTS_SIMULATION_DECODE_PROCESS_H_

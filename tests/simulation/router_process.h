@@ -1,0 +1,102 @@
+#ifndef BATON_TESTS_SIMULATION_ROUTER_PROCESS_H_
+#define BATON_TESTS_SIMULATION_ROUTER_PROCESS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "router/request_flow/router_core.h"
+#include "tests/simulation/client.h"
+#include "tests/simulation/decode_process.h"
+#include "tests/simulation/prefill_process.h"
+#include "tests/simulation/worker_process.h"
+
+namespace baton::simulation {
+
+// How routers reach workers: by place, whoever lives there now.
+class WorkerDirectory {
+ public:
+  virtual ~WorkerDirectory() = default;
+  virtual size_t size() const = 0;
+  virtual v1::WorkerRole role(size_t place) const = 0;
+  // False when nobody lives there.
+  virtual bool Dial(size_t place, std::shared_ptr<PrefillStream> stream) = 0;
+  virtual bool Dial(size_t place, std::shared_ptr<DecodeStream> stream) = 0;
+};
+
+struct RouterShape {
+  router::RouterOptions options;
+  std::string policy = "least_loaded";
+  StreamDelays streams;
+};
+
+// One life of a router: the driver of its core, with its worker sessions and
+// its clients.
+class RouterProcess {
+ public:
+  // `directory` outlives the process.
+  RouterProcess(Environment environment, Random random, std::string name,
+                RouterEpoch epoch, const RouterShape& shape,
+                WorkerDirectory* directory);
+  // The process died.
+  ~RouterProcess();
+
+  // The client outlives the process.
+  void Submit(Client* client);
+  void Cancel(Client* client);
+  // The connection to a worker breaks, if there is one.
+  void BreakSession(size_t place);
+
+  const router::RouterCore& core() const { return core_; }
+
+ private:
+  struct Session {
+    uint64_t number = 0;
+    bool up = false;
+    std::shared_ptr<PrefillStream> prefill;
+    std::shared_ptr<DecodeStream> decode;
+  };
+
+  void Handle(router::Event event);
+  void Do(router::SendToPrefill action);
+  void Do(router::SendToDecode action);
+  void Do(router::EmitToClient action);
+  void Do(router::FinishClient action);
+  void Do(router::CloseSession action);
+
+  void Connect(size_t place);
+  void ReconnectLater(size_t place);
+  template <class Command, class Event>
+  void Connect(size_t place,
+               std::shared_ptr<SimStream<Command, Event>> Session::* stream);
+  template <class Event>
+  void Received(size_t place, Event event);
+  void Lost(size_t place, std::string_view why);
+
+  void Note(const v1::SequenceSpec& sequence, uint64_t attempt,
+            std::string_view phase);
+  void Note(uint64_t attempt, std::string_view phase);
+  void Observe(const v1::PrefillEvent& event);
+  void Observe(const v1::DecodeEvent& event);
+
+  Environment environment_;
+  Random random_;
+  const std::string name_;
+  const RouterEpoch epoch_;
+  const StreamDelays delays_;
+  WorkerDirectory* directory_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  router::RouterCore core_;
+  Alarm alarm_;
+  std::vector<Session> sessions_;
+  uint64_t next_request_ = 1;
+  std::map<RequestId, Client*> clients_;  // not ended
+  std::map<uint64_t, Client*> by_seed_;
+  std::map<uint64_t, Client*> by_attempt_;
+};
+
+}  // namespace baton::simulation
+
+#endif  // BATON_TESTS_SIMULATION_ROUTER_PROCESS_H_

@@ -1,0 +1,354 @@
+#include "tests/simulation/worker_process.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "common/base/check.h"
+#include "common/base/strings.h"
+#include "tests/simulation/toy_model.h"
+
+namespace baton::simulation {
+
+using transfer::TransferEvent;
+
+void Alarm::Set(MonotonicTime when) {
+  if (when >= *due_) return;
+  *due_ = when;
+  events_->At(when, [when, due = std::weak_ptr<MonotonicTime>(due_),
+                     ring = std::weak_ptr<std::function<void()>>(ring_)] {
+    const auto current = due.lock();
+    if (!current || *current != when) return;
+    *current = kNever;
+    (*ring.lock())();
+  });
+}
+
+void WorkerProcess::Thread::Post(EventQueue::Task task) {
+  tasks_.push_back(std::move(task));
+  process_->Later(process_->random_.Between(Duration(1), max_delay_), [this] {
+    const EventQueue::Task next = std::move(tasks_.front());
+    tasks_.pop_front();
+    next();
+  });
+}
+
+WorkerProcess::WorkerProcess(Environment environment, Random random,
+                             std::string name, WorkerEpoch epoch,
+                             const WorkerShape& shape)
+    : environment_(environment),
+      random_(random),
+      name_(std::move(name)),
+      epoch_(epoch),
+      shape_(shape),
+      transfer_thread_(this, std::chrono::microseconds(200)),
+      main_thread_(this, std::chrono::microseconds(100)),
+      poll_alarm_(environment.events, [this] {
+        transfer_thread_.Post([this] { PollTransfers(); });
+      }) {
+  auto memory = KvMemory::Create(ToyKvLayout(), shape.blocks);
+  BATON_CHECK(memory.ok());
+  memory_ = *std::move(memory);
+  transport_ = environment_.network->NewTransport(
+      StrCat(name_, "/", epoch.value()), [this] {
+        if (std::exchange(poll_posted_, true)) return;
+        transfer_thread_.Post([this] { PollTransfers(); });
+      });
+  transfer::TransferOptions options;
+  options.epoch = epoch;
+  options.fingerprint = std::string(32, 'f');
+  options.layout = ToyKvLayout();
+  options.random = [this](absl::Span<std::byte> bytes) {
+    for (std::byte& b : bytes) b = std::byte(random_.Below(256));
+  };
+  core_ = std::make_unique<transfer::TransferCore>(transport_.get(),
+                                                   std::move(options));
+}
+
+WorkerProcess::~WorkerProcess() = default;
+
+void WorkerProcess::Later(Duration delay, EventQueue::Task task) {
+  environment_.events->After(delay, [this, alive = std::weak_ptr<bool>(alive_),
+                                     task = std::move(task)] {
+    if (!alive.expired()) RunUnlessFrozen(task);
+  });
+}
+
+void WorkerProcess::RunUnlessFrozen(EventQueue::Task task) {
+  const MonotonicTime now = environment_.events->now();
+  if (now >= frozen_until_) return task();
+  Later(frozen_until_ - now, std::move(task));
+}
+
+void WorkerProcess::FreezeUntil(MonotonicTime when) {
+  frozen_until_ = std::max(frozen_until_, when);
+}
+
+void WorkerProcess::OnTransferThread(EventQueue::Task task) {
+  transfer_thread_.Post([this, task = std::move(task)] {
+    task();
+    PollTransfers();
+  });
+}
+
+void WorkerProcess::OpenLanding(
+    std::vector<BlockRef> blocks, uint32_t token_count, Duration timeout,
+    std::function<void(absl::StatusOr<v1::Ticket>)> done) {
+  OnTransferThread([this, blocks = std::move(blocks), token_count, timeout,
+                    done = std::move(done)] {
+    transfer::LandingSpec spec;
+    spec.blocks = blocks;
+    if (token_count % kBlockTokens != 0) memory_->Clear(blocks.back().id);
+    for (const BlockRef& block : blocks) {
+      spec.memory.push_back(memory_->Block(block.id));
+    }
+    spec.token_count = token_count;
+    spec.timeout = timeout;
+    auto ticket =
+        core_->OpenLanding(std::move(spec), environment_.events->now());
+    if (ticket.ok()) landings_[LandingId(ticket->landing_id())] = blocks;
+    OnMainThread([done, ticket = std::move(ticket)] { done(ticket); });
+  });
+}
+
+void WorkerProcess::CancelLanding(LandingId landing) {
+  OnTransferThread([this, landing] {
+    core_->CancelLanding(landing, environment_.events->now());
+  });
+}
+
+void WorkerProcess::OpenTransfer(
+    v1::Ticket ticket, MonotonicTime deadline,
+    std::function<void(absl::StatusOr<TransferId>)> done) {
+  OnTransferThread(
+      [this, ticket = std::move(ticket), deadline, done = std::move(done)] {
+        auto transfer =
+            core_->OpenTransfer(ticket, deadline, environment_.events->now());
+        if (transfer.ok()) pushes_[*transfer];
+        OnMainThread([done, transfer] { done(transfer); });
+      });
+}
+
+void WorkerProcess::PushBlock(TransferId transfer, uint32_t ordinal,
+                              BlockRef block, uint32_t written_tokens) {
+  CheckHeld({&block, 1}, {BlockUse::kSending}, "pushed block");
+  OnTransferThread([this, transfer, ordinal, block, written_tokens] {
+    const auto it = pushes_.find(transfer);
+    if (it == pushes_.end()) return;  // over, and the scheduler will hear
+    CheckHeld({&block, 1}, {BlockUse::kSending}, "pushed block");
+    const absl::Status status = core_->PushBlock(
+        transfer, ordinal, memory_->BlockSpan(block.id), written_tokens);
+    if (status.ok()) it->second.push_back(block);
+  });
+}
+
+void WorkerProcess::Seal(TransferId transfer, v1::SealContents seal) {
+  OnTransferThread([this, transfer, seal = std::move(seal)] {
+    core_->Seal(transfer, seal).IgnoreError();
+  });
+}
+
+void WorkerProcess::Abort(TransferId transfer) {
+  OnTransferThread(
+      [this, transfer] { core_->Abort(transfer, environment_.events->now()); });
+}
+
+void WorkerProcess::PollTransfers() {
+  poll_posted_ = false;
+  std::vector<TransferEvent> happened;
+  while (core_->Poll(environment_.events->now(), &happened)) {
+  }
+  for (const TransferEvent& event : happened) {
+    Noted(event);
+    OnMainThread([this, event] { TransferHappened(event); });
+  }
+  if (core_->counters().crc_failures > 0) {
+    Violation("a block's checksum is wrong, and nobody flipped a bit");
+  }
+  poll_alarm_.Set(core_->NextDeadline());
+  CheckAll();
+}
+
+// From here on the transfer core claims not to touch the blocks.
+void WorkerProcess::Noted(const TransferEvent& event) {
+  std::visit(
+      [this](const auto& e) {
+        using T = std::decay_t<decltype(e)>;
+        if constexpr (std::is_same_v<T, transfer::LandingVerified>) {
+          environment_.monitor->Count("landings verified");
+          landings_.erase(e.landing);
+        } else if constexpr (std::is_same_v<T, transfer::LandingFailed>) {
+          environment_.monitor->Count("landings failed");
+        } else if constexpr (std::is_same_v<T, transfer::LandingClosed>) {
+          environment_.monitor->Count("landings closed");
+          landings_.erase(e.landing);
+        } else if constexpr (std::is_same_v<T, transfer::TransferAcked>) {
+          environment_.monitor->Count("transfers acknowledged");
+          pushes_.erase(e.transfer);
+        } else if constexpr (std::is_same_v<T, transfer::TransferFailed>) {
+          environment_.monitor->Count("transfers failed");
+        } else {
+          environment_.monitor->Count("transfers closed");
+          pushes_.erase(e.transfer);
+        }
+      },
+      event);
+}
+
+void WorkerProcess::StartStep(StepPlan plan) {
+  if (step_ != nullptr) Violation("a second step was started");
+  if (plan.number != last_step_ + 1) Violation("steps are not consecutive");
+  if (plan.spans.empty() && plan.cleared.empty() && plan.copies.empty()) {
+    Violation("an empty step");
+  }
+  last_step_ = plan.number;
+  step_ = std::make_unique<StepPlan>(std::move(plan));
+  CheckPlan(*step_);
+  environment_.monitor->Count("steps");
+  const Duration work = shape_.step_time + shape_.row_time * step_->rows();
+  const Duration until_compute = random_.Between(Duration(1), work);
+  Later(until_compute, [this, work, until_compute] {
+    auto result = std::make_shared<StepResult>();
+    if (CheckPlan(*step_)) Compute(*step_, result.get());
+    Later(work - until_compute, [this, work, result] {
+      const uint64_t number = step_->number;
+      step_.reset();
+      result->elapsed = work;
+      OnMainThread([this, number, result] { StepFinished(number, *result); });
+    });
+  });
+}
+
+void WorkerProcess::Compute(const StepPlan& plan, StepResult* result) {
+  for (const BlockRef& block : plan.cleared) memory_->Clear(block.id);
+  for (const BlockCopy& copy : plan.copies) {
+    const auto from = memory_->BlockSpan(copy.from.id);
+    std::copy(from.begin(), from.end(), memory_->Block(copy.to.id));
+  }
+  std::vector<StepSpan> spans;
+  for (const PlannedSpan& planned : plan.spans) {
+    StepSpan& span = spans.emplace_back();
+    span.tokens = planned.tokens;
+    span.first_position = planned.first_position;
+    span.draws = planned.draws;
+    for (const BlockRef& block : planned.blocks) {
+      span.blocks.push_back(memory_->Block(block.id));
+    }
+  }
+  if (absl::Status status = RunToyStep(spans, result); !status.ok()) {
+    Violation(StrCat("step ", plan.number, ": ", ToStd(status.message())));
+    result->spans.resize(plan.spans.size());
+  }
+}
+
+bool WorkerProcess::CheckPlan(const StepPlan& plan) {
+  std::vector<BlockRef> named = plan.cleared;
+  for (const BlockCopy& copy : plan.copies) {
+    named.push_back(copy.from);
+    named.push_back(copy.to);
+  }
+  for (const PlannedSpan& span : plan.spans) {
+    named.insert(named.end(), span.blocks.begin(), span.blocks.end());
+  }
+  for (const BlockRef& block : named) {
+    if (absl::Status status = pool().Check(block); !status.ok()) {
+      Violation(StrCat("step ", plan.number, " names a block that is gone: ",
+                       ToStd(status.message())));
+      return false;
+    }
+    if (pool().Holds(block, BlockUse::kLanding) > 0 ||
+        pool().Holds(block, BlockUse::kQuarantine) > 0) {
+      Violation(StrCat("step ", plan.number, " names block ", block.id.value(),
+                       ", which a transfer may still write"));
+      return false;
+    }
+  }
+  return true;
+}
+
+void WorkerProcess::CheckHeld(absl::Span<const BlockRef> blocks,
+                              std::initializer_list<BlockUse> uses,
+                              std::string_view what) {
+  for (const BlockRef& block : blocks) {
+    const bool held = std::any_of(uses.begin(), uses.end(), [&](BlockUse use) {
+      return pool().Holds(block, use) > 0;
+    });
+    if (!held) {
+      Violation(StrCat(what, ": block ", block.id.value(), " generation ",
+                       block.generation.value(), " is not held for it"));
+    }
+  }
+}
+
+// A message keeps the block it named when it was first seen.
+void WorkerProcess::CheckClaims() {
+  std::map<std::pair<uint64_t, bool>, BlockRef> current;
+  for (const SimNetwork::Claim& claim :
+       environment_.network->Claims(transport_.get())) {
+    const auto all = memory_->all();
+    if (claim.memory < all.data() || claim.memory >= all.data() + all.size()) {
+      continue;  // seal
+    }
+    const BlockId id(static_cast<uint32_t>((claim.memory - all.data()) /
+                                           memory_->layout().block_bytes()));
+    const auto key = std::make_pair(claim.message, claim.write);
+    const auto it = claims_.find(key);
+    const BlockRef block =
+        it == claims_.end() ? pool().Current(id) : it->second;
+    current[key] = block;
+    if (absl::Status status = pool().Check(block); !status.ok()) {
+      Violation(StrCat("the network may still ", claim.write ? "write" : "read",
+                       " a block that is gone: ", ToStd(status.message())));
+    }
+  }
+  claims_ = std::move(current);
+}
+
+void WorkerProcess::CheckAll() {
+  if (absl::Status status = pool().Audit(); !status.ok()) {
+    Violation(ToStd(status.message()));
+  }
+  if (pool().ledger().total() != pool().size()) {
+    Violation(StrCat("the ledger sums to ", pool().ledger().total(), " of ",
+                     pool().size()));
+  }
+  if (step_ != nullptr) CheckPlan(*step_);
+  for (const auto& [landing, blocks] : landings_) {
+    CheckHeld(blocks, {BlockUse::kLanding, BlockUse::kQuarantine}, "landing");
+  }
+  for (const auto& [transfer, blocks] : pushes_) {
+    CheckHeld(blocks, {BlockUse::kSending}, "sending");
+  }
+  CheckClaims();
+  if (pool().ledger()[BlockUse::kQuarantine] > 0) {
+    environment_.monitor->Count("events with quarantine");
+  }
+}
+
+void WorkerProcess::Violation(std::string_view what) {
+  environment_.monitor->Violation(name_, what);
+}
+
+v1::WorkerHello WorkerProcess::Hello(v1::WorkerRole role) const {
+  v1::WorkerHello hello;
+  hello.set_protocol(1);
+  hello.set_worker_epoch(epoch_.value());
+  hello.set_worker_id(name_);
+  hello.set_role(role);
+  hello.set_fingerprint(std::string(32, 'f'));
+  hello.set_model("toy");
+  hello.set_block_tokens(kBlockTokens);
+  hello.set_block_bytes(ToyKvLayout().block_bytes());
+  hello.set_kv_blocks(shape_.blocks);
+  hello.set_max_context_tokens(shape_.max_context_tokens);
+  hello.set_vocabulary_size(kToyVocabulary);
+  hello.set_step_token_budget(shape_.step_token_budget);
+  hello.set_max_sequences(shape_.max_sequences);
+  hello.set_disaggregation(shape_.disaggregation);
+  hello.set_local_prefill_max_tokens(shape_.local_prefill_max_tokens);
+  hello.add_transports("sim");
+  return hello;
+}
+
+}  // namespace baton::simulation
