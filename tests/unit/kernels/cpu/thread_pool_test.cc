@@ -1,0 +1,92 @@
+#include "kernels/cpu/thread_pool.h"
+
+#include <immintrin.h>
+
+#include <chrono>
+#include <mutex>
+#include <set>
+
+#include "gtest/gtest.h"
+
+namespace baton::kernels::cpu {
+namespace {
+
+TEST(ThreadPoolTest, RunsEveryItemOnce) {
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    for (const int items : {0, 1, 2, 3, 100}) {
+      std::vector<std::atomic<int>> runs(items);
+      pool.Run(items, [&](int item, int) { ++runs[item]; });
+      for (const auto& count : runs) EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+TEST(ThreadPoolTest, SeesWhatTheLastLoopWrote) {
+  ThreadPool pool(4);
+  std::vector<int> values(64);
+  for (int round = 0; round < 3000; ++round) {
+    pool.Run(64, [&](int item, int) { ++values[63 - item]; });
+  }
+  EXPECT_EQ(values, std::vector<int>(64, 3000));
+}
+
+TEST(ThreadPoolTest, ThreadNumbersAreNotSharedAtOneTime) {
+  constexpr int kThreads = 4;
+  ThreadPool pool(kThreads);
+  std::atomic<int> busy[kThreads] = {};
+  std::atomic<bool> clash = false;
+  for (int round = 0; round < 200; ++round) {
+    pool.Run(50, [&](int, int thread) {
+      if (busy[thread].fetch_add(1) != 0) clash = true;
+      busy[thread].fetch_sub(1);
+    });
+  }
+  EXPECT_FALSE(clash);
+}
+
+TEST(ThreadPoolTest, UsesItsThreads) {
+  ThreadPool pool(2);
+  std::mutex mutex;
+  std::set<int> seen;
+  std::atomic<int> arrived = 0;
+  // Both items wait for each other, so two threads must take them.
+  pool.Run(2, [&](int, int thread) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();
+    const std::lock_guard lock(mutex);
+    seen.insert(thread);
+  });
+  EXPECT_EQ(seen, (std::set<int>{0, 1}));
+}
+
+TEST(ThreadPoolTest, WakesThreadsThatWentToSleep) {
+  ThreadPool pool(2);
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::atomic<int> arrived = 0;
+    pool.Run(2, [&](int, int) {
+      ++arrived;
+      while (arrived < 2) std::this_thread::yield();
+    });
+  }
+}
+
+TEST(ThreadPoolTest, ThreadsHaveTheDefaultFloatEnvironment) {
+  const unsigned saved = _mm_getcsr();
+  _mm_setcsr(saved | 0x8040);  // FTZ and DAZ would be inherited
+  ThreadPool pool(2);
+  _mm_setcsr(saved);
+  std::atomic<int> arrived = 0;
+  std::atomic<unsigned> worker_csr = ~0u;
+  pool.Run(2, [&](int, int thread) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();
+    if (thread == 1) worker_csr = _mm_getcsr();
+  });
+  EXPECT_EQ(worker_csr & 0xffc0, 0x1f80u);
+}
+
+}  // namespace
+}  // namespace baton::kernels::cpu
