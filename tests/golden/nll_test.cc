@@ -78,5 +78,24 @@ TEST_F(NllGoldenTest, MeanNllAndKlAreNearTheReference) {
   EXPECT_LE(kl_sum / kl_count, kMeanKl);
 }
 
+TEST_F(NllGoldenTest, OneLongPassStaysNearTheReference) {
+  const nlohmann::json golden = GoldenJson("smollm2/nll.json");
+  const auto ids = golden["ids"].get<std::vector<TokenId>>();
+  const int count = golden["long"]["n_tokens"].get<int>();
+  const absl::Span<const TokenId> tokens =
+      absl::MakeConstSpan(ids).first(count);
+  double sum = 0;
+  ForEachLogits(model(), tokens, kChunk, 0,
+                [&](int position, absl::Span<const float> logits) {
+                  if (position + 1 == count) return;
+                  sum += LogSumExp(logits) - logits[tokens[position + 1]];
+                });
+  const double mean = sum / (count - 1);
+  const double expected = golden["long"]["mean_nll"].get<double>();
+  std::printf("%d tokens: mean NLL %.6f, reference %.6f: %+.3f %%\n", count,
+              mean, expected, (mean / expected - 1) * 100);
+  EXPECT_NEAR(mean / expected, 1, kNllTolerance);
+}
+
 }  // namespace
 }  // namespace baton
