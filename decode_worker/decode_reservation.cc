@@ -179,9 +179,13 @@ void DecodeScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
     if (job == nullptr || job->phase == Phase::kClosing) return;
     ++counters_.transfer_failures;
     job->landing_failed = true;
+    // When the holder cancelled, the router hears why from the holder; a word
+    // from here could overtake first tokens that ended the answer.
+    const bool cancelled = absl::IsCancelled(failed->status);
     Close(*job,
-          absl::UnavailableError(
-              StrCat("KV landing: ", failed->status.ToString())),
+          cancelled ? absl::OkStatus()
+                    : absl::UnavailableError(
+                          StrCat("KV landing: ", failed->status.ToString())),
           true);
   } else if (auto* closed = std::get_if<transfer::LandingClosed>(&event)) {
     DecodeJob* job = find(closed->landing);

@@ -14,17 +14,22 @@ void ChunkPlanner::Add(JobId job, uint32_t tokens) {
 }
 
 void ChunkPlanner::Remove(JobId job) {
-  auto it = std::find_if(ring_.begin(), ring_.end(),
-                         [job](const Prompt& p) { return p.job == job; });
-  if (it == ring_.end()) return;
-  tokens_ -= it->total - it->next;
-  ring_.erase(it);
+  auto remove_from = [&](auto& prompts) {
+    std::erase_if(prompts, [&](const Prompt& prompt) {
+      if (prompt.job != job) return false;
+      tokens_ -= prompt.total - prompt.next;
+      return true;
+    });
+  };
+  remove_from(ring_);
+  remove_from(served_);
 }
 
 std::vector<ChunkPlanner::Chunk> ChunkPlanner::Next(uint32_t budget) {
+  ring_.insert(ring_.end(), served_.begin(), served_.end());
+  served_.clear();
   std::vector<Chunk> chunks;
-  const size_t turns = ring_.size();
-  for (size_t turn = 0; turn < turns && budget > 0; ++turn) {
+  while (budget > 0 && !ring_.empty()) {
     Prompt prompt = ring_.front();
     ring_.pop_front();
     Chunk chunk{prompt.job, prompt.next, prompt.total - prompt.next, true};
@@ -37,7 +42,7 @@ std::vector<ChunkPlanner::Chunk> ChunkPlanner::Next(uint32_t budget) {
     prompt.next += chunk.count;
     tokens_ -= chunk.count;
     budget -= chunk.count;
-    if (!chunk.last) ring_.push_back(prompt);
+    if (!chunk.last) served_.push_back(prompt);
     chunks.push_back(chunk);
   }
   return chunks;

@@ -9,10 +9,10 @@
 
 namespace baton {
 
-// Who computes how many prompt tokens in the next step. Prompts take turns: a
-// prompt that used its turn without finishing goes to the end of the ring, so
-// a long prompt delays another by at most one step, and short prompts share a
-// step. Pure.
+// Who computes how many prompt tokens in the next step. Prompts take turns: one
+// that had its turn without finishing queues behind all that came before the
+// next step is planned. So a long prompt delays another by at most one step,
+// and short prompts share a step. Pure.
 class ChunkPlanner {
  public:
   struct Chunk {
@@ -33,7 +33,7 @@ class ChunkPlanner {
 
   // Tokens not planned yet, over all prompts.
   uint64_t tokens() const { return tokens_; }
-  bool empty() const { return ring_.empty(); }
+  bool empty() const { return tokens_ == 0; }
 
  private:
   struct Prompt {
@@ -43,6 +43,7 @@ class ChunkPlanner {
   };
 
   std::deque<Prompt> ring_;
+  std::vector<Prompt> served_;  // by the last step, not finished
   uint64_t tokens_ = 0;
 };
 

@@ -1,0 +1,109 @@
+#include "common/worker/chunk_planner.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace baton {
+namespace {
+
+TEST(ChunkPlanner, LongPromptRunsInWholeBudgets) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 100);
+  std::vector<uint32_t> counts;
+  while (!planner.empty()) {
+    auto chunks = planner.Next(32);
+    ASSERT_EQ(chunks.size(), 1u);
+    counts.push_back(chunks[0].count);
+    EXPECT_EQ(chunks[0].last, planner.empty());
+  }
+  EXPECT_EQ(counts, (std::vector<uint32_t>{32, 32, 32, 4}));
+  EXPECT_EQ(planner.tokens(), 0u);
+}
+
+TEST(ChunkPlanner, ShortPromptsShareAStep) {
+  ChunkPlanner planner;
+  for (uint32_t i = 1; i <= 4; ++i) planner.Add(JobId(i), 10);
+  auto chunks = planner.Next(64);
+  ASSERT_EQ(chunks.size(), 4u);
+  for (const auto& chunk : chunks) {
+    EXPECT_EQ(chunk.count, 10u);
+    EXPECT_TRUE(chunk.last);
+  }
+}
+
+TEST(ChunkPlanner, LongPromptDelaysShortOneByOneStep) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 1000);
+  ASSERT_EQ(planner.Next(64)[0].job, JobId(1));
+  planner.Add(JobId(2), 8);
+  auto chunks = planner.Next(64);
+  ASSERT_EQ(chunks.size(), 2u);
+  EXPECT_EQ(chunks[0].job, JobId(2));
+  EXPECT_TRUE(chunks[0].last);
+}
+
+TEST(ChunkPlanner, LeftoverBudgetEndsOnABlockBorder) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 10);
+  planner.Add(JobId(2), 100);
+  auto chunks = planner.Next(64);
+  ASSERT_EQ(chunks.size(), 2u);
+  EXPECT_EQ(chunks[1].count, 48u);
+}
+
+TEST(ChunkPlanner, BudgetBelowABlockStillAdvances) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 20);
+  int steps = 0;
+  while (!planner.empty() && steps < 100) {
+    EXPECT_FALSE(planner.Next(3).empty());
+    ++steps;
+  }
+  EXPECT_LE(steps, 20);
+}
+
+TEST(ChunkPlanner, RemovedPromptIsNotPlanned) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 20);
+  planner.Add(JobId(2), 20);
+  planner.Remove(JobId(1));
+  planner.Remove(JobId(7));
+  EXPECT_EQ(planner.tokens(), 20u);
+  auto chunks = planner.Next(64);
+  ASSERT_EQ(chunks.size(), 1u);
+  EXPECT_EQ(chunks[0].job, JobId(2));
+}
+
+TEST(ChunkPlanner, EveryTokenIsPlannedOnceInOrder) {
+  std::mt19937 random(1);
+  ChunkPlanner planner;
+  std::map<JobId, std::pair<uint32_t, uint32_t>> expected;  // next, total
+  uint64_t next_job = 1;
+  for (int round = 0; round < 2000; ++round) {
+    if (random() % 3 == 0) {
+      const uint32_t tokens = 1 + random() % 200;
+      planner.Add(JobId(next_job), tokens);
+      expected[JobId(next_job++)] = {0, tokens};
+    }
+    const uint32_t budget = 1 + random() % 100;
+    uint32_t sum = 0;
+    for (const auto& chunk : planner.Next(budget)) {
+      auto& [next, total] = expected.at(chunk.job);
+      ASSERT_EQ(chunk.first, next);
+      ASSERT_GE(chunk.count, 1u);
+      next += chunk.count;
+      sum += chunk.count;
+      ASSERT_EQ(chunk.last, next == total);
+      if (chunk.last) expected.erase(chunk.job);
+    }
+    ASSERT_LE(sum, budget);
+    uint64_t left = 0;
+    for (const auto& [job, p] : expected) left += p.second - p.first;
+    ASSERT_EQ(planner.tokens(), left);
+  }
+}
+
+}  // namespace
+}  // namespace baton
