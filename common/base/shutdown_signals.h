@@ -6,10 +6,11 @@
 
 namespace baton {
 
-// Turns SIGTERM and SIGINT into calls on an ordinary thread and ignores
-// SIGPIPE. Create it first thing in main: threads started earlier would still
-// be killed by the signals. Programs started by exec inherit the blocked
-// signals; RestoreSignals() undoes that between fork and exec.
+// Turns SIGTERM, SIGINT and (unless it is ignored, as under nohup) SIGHUP into
+// calls on an ordinary thread and ignores SIGPIPE. Create it first thing in
+// main: threads started earlier would still be killed by the signals. Programs
+// started by exec inherit the blocked signals; RestoreSignals() undoes that
+// between fork and exec.
 class ShutdownSignals {
  public:
   // `callback(signal)` runs for every signal, one at a time, on a thread of
@@ -20,7 +21,7 @@ class ShutdownSignals {
   ShutdownSignals(const ShutdownSignals&) = delete;
   ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
-  // Async-signal-safe: unblocks and resets SIGTERM, SIGINT and SIGPIPE.
+  // Async-signal-safe: unblocks and resets what the constructor changed.
   static void RestoreSignals();
 
  private:

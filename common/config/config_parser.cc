@@ -139,6 +139,15 @@ void ConfigParser::AddDuration(std::string_view name, Duration* value,
             });
 }
 
+void ConfigParser::AddDuration(std::string_view name,
+                               std::optional<Duration>* value,
+                               std::string_view help) {
+  AddScalar(name, "TIME", "", help, [value](const std::string& text) {
+    BATON_ASSIGN_OR_RETURN(*value, ParseDuration(text));
+    return absl::OkStatus();
+  });
+}
+
 void ConfigParser::AddHostPort(std::string_view name, std::string* value,
                                std::string_view help) {
   AddScalar(name, "HOST:PORT", *value, help, [value](const std::string& text) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,9 +44,8 @@ class ConfigParser {
   template <class Integer>
   void AddInteger(std::string_view name, Integer* value, int64_t min,
                   int64_t max, std::string_view help) {
-    static_assert(std::numeric_limits<Integer>::is_integer);
-    AddNumber(name, std::to_string(*value), {double(min), double(max), true},
-              help, [value](double, int64_t number) {
+    AddNumber(name, std::to_string(*value), IntegerLimits(min, max), help,
+              [value](double, int64_t number) {
                 *value = static_cast<Integer>(number);
               });
   }
@@ -59,11 +57,30 @@ class ConfigParser {
                 *value = static_cast<Real>(number);
               });
   }
+  // The same for values that stay absent unless they are given.
+  template <class Integer>
+  void AddInteger(std::string_view name, std::optional<Integer>* value,
+                  int64_t min, int64_t max, std::string_view help) {
+    AddNumber(name, "", IntegerLimits(min, max), help,
+              [value](double, int64_t number) {
+                *value = static_cast<Integer>(number);
+              });
+  }
+  template <class Real>
+  void AddReal(std::string_view name, std::optional<Real>* value, double min,
+               double max, std::string_view help) {
+    AddNumber(name, "", {min, max, false}, help,
+              [value](double number, int64_t) {
+                *value = static_cast<Real>(number);
+              });
+  }
   void AddChoice(std::string_view name, std::string* value,
                  std::vector<std::string> allowed, std::string_view help);
   void AddByteSize(std::string_view name, uint64_t* bytes,
                    std::string_view help);
   void AddDuration(std::string_view name, Duration* value,
+                   std::string_view help);
+  void AddDuration(std::string_view name, std::optional<Duration>* value,
                    std::string_view help);
   void AddHostPort(std::string_view name, std::string* value,
                    std::string_view help);
@@ -118,6 +135,9 @@ class ConfigParser {
     double max;
     bool integer;
   };
+  static Limits IntegerLimits(int64_t min, int64_t max) {
+    return {static_cast<double>(min), static_cast<double>(max), true};
+  }
   static std::string FormatReal(double value);
   static std::string NumberName(const Limits& limits);
   void AddNumber(std::string_view name, std::string default_text, Limits limits,

@@ -78,7 +78,8 @@ std::optional<std::string> ConfigParser::ReadArguments(
   app.footer(
       "Each option may also come from a variable (BATON_NAME) or from the "
       "file\n"
-      "given with --config; options beat variables, variables beat the file.");
+      "given with --config; options beat variables, variables beat the "
+      "file.\n");
   app.allow_extras();
   for (Option& option : options_) {
     std::string flag = "--" + option.name;

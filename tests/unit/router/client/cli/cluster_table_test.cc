@@ -1,0 +1,41 @@
+#include "router/client/cli/cluster_table.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::cli {
+namespace {
+
+TEST(FormatClusterTest, ShowsEveryProcessAndItsRoom) {
+  v1::GetClusterInfoResponse cluster;
+  cluster.set_router_id("router-a");
+  cluster.set_running_requests(2);
+  cluster.set_queued_requests(1);
+  v1::WorkerInfo* prefill = cluster.add_workers();
+  prefill->set_address("127.0.0.1:7001");
+  prefill->set_state("ready");
+  prefill->mutable_hello()->set_role(v1::WORKER_ROLE_PREFILL);
+  prefill->mutable_hello()->set_worker_id("prefill-0");
+  prefill->mutable_hello()->set_kv_blocks(1000);
+  prefill->mutable_hello()->set_block_tokens(16);
+  prefill->mutable_load()->set_free_blocks(600);
+  prefill->mutable_load()->set_prefix_blocks(300);
+  prefill->mutable_load()->set_running_sequences(3);
+  v1::WorkerInfo* down = cluster.add_workers();
+  down->set_address("127.0.0.1:7002");
+  down->set_state("down");
+  down->set_detail("connection refused");
+  EXPECT_EQ(
+      FormatCluster(cluster, "127.0.0.1:7000"),
+      "ROLE     ID         ADDRESS         STATE  KV TOKENS FREE  RUNNING  "
+      "WAITING\n"
+      "router   router-a   127.0.0.1:7000  ready               -        2      "
+      "  1\n"
+      "prefill  prefill-0  127.0.0.1:7001  ready   14,400/16,000        3      "
+      "  0\n"
+      "worker              127.0.0.1:7002  down                -        0      "
+      "  0\n"
+      "127.0.0.1:7002: connection refused\n");
+}
+
+}  // namespace
+}  // namespace baton::cli
