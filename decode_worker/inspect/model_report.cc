@@ -1,0 +1,85 @@
+#include "decode_worker/inspect/model_report.h"
+
+#include <algorithm>
+
+#include "common/model/tensor_plan.h"
+#include "common/model_file/ggml_type.h"
+#include "common/tokenizer/tokenizer.h"
+
+namespace baton {
+namespace {
+
+std::string StringOr(const GgufFile& file, std::string_view key,
+                     std::string_view absent) {
+  const auto value = file.String(key);
+  return std::string(value.ok() ? *value : absent);
+}
+
+std::vector<ModelReport::TypeTotal> TotalsByType(const GgufFile& file) {
+  std::vector<ModelReport::TypeTotal> totals;
+  for (const GgmlType& type : SupportedGgmlTypes()) {
+    ModelReport::TypeTotal total{.type = std::string(type.name)};
+    for (const GgufTensor& tensor : file.tensors()) {
+      if (tensor.type != type.number) continue;
+      ++total.tensors;
+      total.elements += tensor.elements();
+      total.bytes += tensor.data.size();
+    }
+    if (total.tensors > 0) totals.push_back(std::move(total));
+  }
+  std::stable_sort(
+      totals.begin(), totals.end(),
+      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return totals;
+}
+
+}  // namespace
+
+ModelReport ModelReport::Of(const GgufFile& file) {
+  ModelReport report;
+  report.path = file.path();
+  report.file_bytes = file.file_bytes();
+  report.architecture = StringOr(file, "general.architecture", "");
+  report.types = TotalsByType(file);
+  report.chat_template = file.Has("tokenizer.chat_template");
+  const auto refuse = [&report](const absl::Status& status) {
+    report.refusals.emplace_back(status.message());
+  };
+
+  auto config = ModelConfig::FromGguf(file);
+  if (config.ok()) {
+    const absl::Status tensors = CheckTensors(file, *config);
+    if (!tensors.ok()) refuse(tensors);
+    report.config = *std::move(config);
+  } else {
+    refuse(config.status());
+  }
+
+  const auto tokenizer = Tokenizer::FromGguf(file);
+  if (tokenizer.ok()) {
+    report.tokenizer = TokenizerFacts{
+        .kind = StringOr(file, "tokenizer.ggml.model", ""),
+        .pre_tokenizer = StringOr(file, "tokenizer.ggml.pre", ""),
+        .vocabulary = (*tokenizer)->vocabulary_size(),
+        .bos = (*tokenizer)->bos(),
+        .eos = (*tokenizer)->eos(),
+        .end_of_generation = (*tokenizer)->end_of_generation()};
+  } else {
+    refuse(tokenizer.status());
+  }
+  return report;
+}
+
+uint64_t ModelReport::KvBytesPerToken(kernels::KvType type) const {
+  if (!config) return 0;
+  return uint64_t{2} * config->layers * config->kv_heads * config->head_dim *
+         kernels::KvElementBytes(type);
+}
+
+uint64_t ModelReport::KvTokens(kernels::KvType type,
+                               uint64_t pool_bytes) const {
+  const uint64_t block = KvBytesPerToken(type) * kBlockTokens;
+  return block == 0 ? 0 : pool_bytes / block * kBlockTokens;
+}
+
+}  // namespace baton
