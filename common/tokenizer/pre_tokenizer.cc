@@ -108,12 +108,12 @@ class PreTokenizer::Pattern {
         return absl::ResourceExhaustedError(
             StrCat("pre-tokenizer: ", Pcre2Message(found)));
       }
-      const PCRE2_SIZE* match = pcre2_get_ovector_pointer(state.data);
-      if (match[0] > at) {
-        BATON_RETURN_IF_ERROR(piece(text.substr(at, match[0] - at)));
-      }
-      BATON_RETURN_IF_ERROR(piece(text.substr(match[0], match[1] - match[0])));
-      at = match[1];
+      // Copied: `piece` may match again with the same state.
+      const size_t begin = pcre2_get_ovector_pointer(state.data)[0];
+      const size_t end = pcre2_get_ovector_pointer(state.data)[1];
+      if (begin > at) BATON_RETURN_IF_ERROR(piece(text.substr(at, begin - at)));
+      BATON_RETURN_IF_ERROR(piece(text.substr(begin, end - begin)));
+      at = end;
     }
     return at < text.size() ? piece(text.substr(at)) : absl::OkStatus();
   }
