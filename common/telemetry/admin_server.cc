@@ -1,8 +1,14 @@
 #include "common/telemetry/admin_server.h"
 
 #include <civetweb.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "common/base/host_port.h"
@@ -11,6 +17,8 @@
 
 namespace baton {
 namespace {
+
+constexpr auto kTouchInterval = std::chrono::milliseconds(2);
 
 struct Response {
   int code = 200;
@@ -35,12 +43,47 @@ void InitLibraryOnce() {
   static_cast<void>(features);
 }
 
+// Opens a connection and closes it.
+void Touch(const HostPort& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(),
+                  &hints, &found) != 0) {
+    return;
+  }
+  const int fd =
+      socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd >= 0) {
+    connect(fd, found->ai_addr, found->ai_addrlen);
+    close(fd);
+  }
+  freeaddrinfo(found);
+}
+
+// mg_stop alone waits until the accepting thread next looks up, which it does
+// every two seconds and for every connection.
+void Stop(mg_context* context, const std::string& address) {
+  std::atomic<bool> stopped = false;
+  std::thread stopper([&] {
+    mg_stop(context);
+    stopped = true;
+  });
+  const auto own = ParseHostPort(address);
+  while (own.ok() && !stopped) {
+    Touch(*own);
+    std::this_thread::sleep_for(kTouchInterval);
+  }
+  stopper.join();
+}
+
 }  // namespace
 
 AdminServer::AdminServer(Options options) : options_(std::move(options)) {}
 
 AdminServer::~AdminServer() {
-  if (context_ != nullptr) mg_stop(context_);
+  if (context_ != nullptr) Stop(context_, address_);
 }
 
 absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(
