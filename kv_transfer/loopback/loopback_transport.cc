@@ -86,6 +86,11 @@ class LoopbackTransport final : public Transport {
 
   absl::Status Send(LinkId id, SendId send, absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload) override {
+    if (header.empty() || header.size() > kMaxHeaderBytes) {
+      return absl::InvalidArgumentError(StrCat("header: got ", header.size(),
+                                               " bytes, allowed 1..",
+                                               kMaxHeaderBytes));
+    }
     auto it = links_.find(id);
     if (it == links_.end() ||
         !it->second.channel->Put(

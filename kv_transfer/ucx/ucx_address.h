@@ -1,6 +1,9 @@
 #ifndef BATON_KV_TRANSFER_UCX_UCX_ADDRESS_H_
 #define BATON_KV_TRANSFER_UCX_UCX_ADDRESS_H_
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <string>
 #include <string_view>
 
@@ -8,14 +11,25 @@
 
 namespace baton::transfer {
 
-// A UCX worker address in an envelope that tells bytes of another kind, of
-// another UCX release, or damaged on their way from it, because UCX itself
-// trusts what it unpacks:
-//   "BUCX", UCX major u8, UCX minor u8, length u16, crc32c u32, address
-std::string WrapUcxAddress(std::string_view worker_address);
+// A numeric IP address and port.
+struct UcxSocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  const sockaddr* get() const {
+    return reinterpret_cast<const sockaddr*>(&storage);
+  }
+};
 
-// The worker address inside; INVALID_ARGUMENT says what is wrong.
-absl::StatusOr<std::string_view> UnwrapUcxAddress(std::string_view address);
+// "ucx:10.0.0.7:4791" or "ucx:[fe80::7]:4791". INVALID_ARGUMENT for anything
+// that is not exactly of this form, names included.
+absl::StatusOr<UcxSocketAddress> ParseUcxAddress(std::string_view address);
+std::string FormatUcxAddress(const sockaddr* address);
+
+// The address of a network device with port 0: of the first of `devices`
+// (names separated by commas, perhaps with ":port" as UCX has it) that is an
+// interface, or else of the first interface that is not loopback, if any.
+// NOT_FOUND names the devices.
+absl::StatusOr<UcxSocketAddress> DeviceAddress(std::string_view devices);
 
 }  // namespace baton::transfer
 

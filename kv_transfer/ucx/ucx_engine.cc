@@ -10,12 +10,8 @@ namespace baton::transfer {
 namespace {
 
 constexpr size_t kMaxEarly = 256;
-constexpr size_t kMaxHellos = 64;
+constexpr unsigned kMessage = 1;
 constexpr int kProgressRounds = 64;
-
-UcxPrefix PrefixOf(const UcxLink& link, uint64_t sequence) {
-  return {link.token, sequence, link.connector ? 1u : 0u};
-}
 
 absl::Span<const std::byte> BytesOf(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -28,12 +24,9 @@ UcxEngine::UcxEngine(std::unique_ptr<UcxWorker> worker)
 
 absl::Status UcxEngine::Start() {
   BATON_RETURN_IF_ERROR(
-      worker_->OnActiveMessage(kHello, OnActiveMessage<kHello>, this));
-  BATON_RETURN_IF_ERROR(
-      worker_->OnActiveMessage(kWelcome, OnActiveMessage<kWelcome>, this));
-  BATON_RETURN_IF_ERROR(
-      worker_->OnActiveMessage(kData, OnActiveMessage<kData>, this));
-  return worker_->OnActiveMessage(kBye, OnActiveMessage<kBye>, this);
+      worker_->OnActiveMessage(kMessage, OnActiveMessage, this));
+  BATON_ASSIGN_OR_RETURN(address_, worker_->Listen(OnConnectionRequest, this));
+  return absl::OkStatus();
 }
 
 absl::Status UcxEngine::Send(LinkId id, SendId send_id,
@@ -47,52 +40,55 @@ absl::Status UcxEngine::Send(LinkId id, SendId send_id,
     return absl::InvalidArgumentError(StrCat(
         "header: got ", header.size(), " bytes, allowed 1..", kMaxHeaderBytes));
   }
-  auto send = std::make_unique<UcxSend>();
-  const UcxPrefix prefix = PrefixOf(*link, link->next_out++);
-  std::memcpy(send->header.data(), &prefix, sizeof(prefix));
-  std::memcpy(send->header.data() + sizeof(prefix), header.data(),
-              header.size());
-  send->header_bytes = sizeof(prefix) + header.size();
-  send->send = send_id;
-  send->payload = payload;
+  auto send = MakeSend(link, send_id, header, payload);
   if (link->welcomed) {
-    Post(link, kData, std::move(send));
+    Post(link, std::move(send));
   } else {
     link->waiting.push_back(std::move(send));
   }
   return absl::OkStatus();
 }
 
-void UcxEngine::PostOwn(UcxLink* link, MessageId id,
-                        absl::Span<const std::byte> payload) {
+std::unique_ptr<UcxSend> UcxEngine::MakeSend(
+    UcxLink* link, SendId id, absl::Span<const std::byte> header,
+    absl::Span<const std::byte> payload) {
   auto send = std::make_unique<UcxSend>();
-  const UcxPrefix prefix = PrefixOf(*link, 0);
+  const UcxPrefix prefix{link->next_out++};
   std::memcpy(send->header.data(), &prefix, sizeof(prefix));
-  send->header_bytes = sizeof(prefix);
+  if (!header.empty()) {
+    std::memcpy(send->header.data() + sizeof(prefix), header.data(),
+                header.size());
+  }
+  send->engine = link->engine;
+  send->link = link->id;
+  send->send = id;
+  send->header_bytes = sizeof(prefix) + header.size();
   send->payload = payload;
-  Post(link, id, std::move(send));
+  return send;
 }
 
-void UcxEngine::Post(UcxLink* link, MessageId id,
-                     std::unique_ptr<UcxSend> send) {
-  send->engine = this;
-  send->link = link->id;
+void UcxEngine::Post(UcxLink* link, std::unique_ptr<UcxSend> send) {
   ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                       UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = OnSendDone;
   param.user_data = send.get();
-  if (id != kData) {
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = UCP_AM_SEND_FLAG_EAGER;
-  }
+  param.flags = UCP_AM_SEND_FLAG_REPLY;
   ++link->sends;
-  void* request = ucp_am_send_nbx(link->endpoint, id, send->header.data(),
+  void* request = ucp_am_send_nbx(link->endpoint, kMessage, send->header.data(),
                                   send->header_bytes, send->payload.data(),
                                   send->payload.size(), &param);
   if (request == nullptr || UCS_PTR_IS_ERR(request)) {
     SendEnded(*send, UCS_PTR_STATUS(request));
   } else {
     send.release();
+  }
+}
+
+void UcxEngine::Welcomed(UcxLink* link) {
+  if (std::exchange(link->welcomed, true)) return;
+  for (auto& send : std::exchange(link->waiting, {})) {
+    Post(link, std::move(send));
   }
 }
 
@@ -105,51 +101,31 @@ void UcxEngine::OnSendDone(void* request, ucs_status_t status, void* argument) {
 void UcxEngine::SendEnded(const UcxSend& send, ucs_status_t status) {
   UcxLink* link = Find(send.link);
   --link->sends;
-  if (send.send == SendId()) {
-    link->farewell_pending = false;
-    return;
-  }
+  if (send.send == SendId()) return;
   sent_.push_back(
       {send.link, send.send,
        status == UCS_OK ? absl::OkStatus() : UcxError("send", status)});
 }
 
-template <UcxEngine::MessageId kId>
 ucs_status_t UcxEngine::OnActiveMessage(void* argument, const void* header,
                                         size_t header_bytes, void* data,
                                         size_t length,
                                         const ucp_am_recv_param_t* param) {
   auto* self = static_cast<UcxEngine*>(argument);
   UcxPrefix prefix;
-  if (header_bytes < sizeof(prefix) ||
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) == 0 ||
+      header_bytes < sizeof(prefix) ||
       header_bytes > sizeof(prefix) + kMaxHeaderBytes) {
     return UCS_OK;
   }
-  std::memcpy(&prefix, header, sizeof(prefix));
-  if constexpr (kId == kHello) {
-    const bool rendezvous =
-        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    if (!rendezvous && length <= kMaxAddressBytes &&
-        self->hellos_.size() < kMaxHellos) {
-      self->hellos_.push_back(
-          {prefix.token, std::string(static_cast<const char*>(data), length)});
-    }
-    return UCS_OK;
-  }
-  UcxLink* link = self->Find(prefix);
+  UcxLink* link = self->Find(param->reply_ep);
   if (link == nullptr || link->ending) return UCS_OK;
-  if constexpr (kId == kWelcome) {
-    self->OnWelcome(link);
-  } else if constexpr (kId == kBye) {
-    self->End(link, absl::UnavailableError("closed by the peer"), false);
-  } else {
-    return self->OnData(
-        link, prefix.sequence,
-        std::string(static_cast<const char*>(header) + sizeof(prefix),
-                    header_bytes - sizeof(prefix)),
-        data, length, param->recv_attr);
-  }
-  return UCS_OK;
+  std::memcpy(&prefix, header, sizeof(prefix));
+  return self->OnData(
+      link, prefix.sequence,
+      std::string(static_cast<const char*>(header) + sizeof(prefix),
+                  header_bytes - sizeof(prefix)),
+      data, length, param->recv_attr);
 }
 
 ucs_status_t UcxEngine::OnData(UcxLink* link, uint64_t sequence,
@@ -164,7 +140,7 @@ ucs_status_t UcxEngine::OnData(UcxLink* link, uint64_t sequence,
     return status;
   }
   if (sequence < link->next_in || link->early.size() >= kMaxEarly) {
-    End(link, absl::DataLossError("message numbers make no sense"), true);
+    End(link, absl::DataLossError("message numbers make no sense"));
     return UCS_OK;
   }
   UcxEarly early;
@@ -202,6 +178,10 @@ void UcxEngine::DeliverEarly(UcxLink* link) {
 ucs_status_t UcxEngine::Deliver(UcxLink* link, std::string header, void* data,
                                 size_t length, bool rendezvous) {
   called_back_ = true;
+  if (header.empty()) {
+    Welcomed(link);
+    return UCS_OK;
+  }
   const absl::Span<std::byte> place =
       handler_->OnHeader(link->id, BytesOf(header), length);
   if (!place.empty() && rendezvous) {
@@ -268,9 +248,11 @@ bool UcxEngine::Progress(TransportHandler* handler) {
     if (ucp_worker_progress(worker_->get()) == 0) break;
     called_back_ = true;
   }
-  for (const Hello& hello : std::exchange(hellos_, {})) Accept(hello);
+  for (ucp_conn_request_h request : std::exchange(requests_, {})) {
+    Accept(request);
+  }
   for (const auto& [id, why] : std::exchange(failed_, {})) {
-    if (UcxLink* link = Find(id); link != nullptr) End(link, why, false);
+    if (UcxLink* link = Find(id); link != nullptr) End(link, why);
   }
   called_back_ |= ReportSent(handler);
   called_back_ |= RunClosing(handler);
@@ -279,7 +261,7 @@ bool UcxEngine::Progress(TransportHandler* handler) {
 }
 
 void UcxEngine::Wait(Duration timeout) {
-  if (!sent_.empty() || !failed_.empty()) return;
+  if (!sent_.empty() || !failed_.empty() || !requests_.empty()) return;
   constexpr Duration kWhileClosing = std::chrono::milliseconds(1);
   worker_->Wait(closing_ > 0 ? std::min(timeout, kWhileClosing) : timeout);
 }

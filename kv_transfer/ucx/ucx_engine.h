@@ -18,11 +18,11 @@ namespace baton::transfer {
 
 // The transport of MakeUcxTransport.
 //
-// A link is a pair of endpoints, one made by each side. The connector sends
-// HELLO with its own address; the acceptor makes its endpoint from that and
-// answers WELCOME; only then does data flow. BYE tells the peer of a close,
-// which UCX does not do on shared memory. Data messages are numbered, because
-// UCX promises no order between its eager and rendezvous protocols.
+// A link is a pair of endpoints that UCX's connection manager has introduced to
+// each other, over TCP whatever carries the data, so that both sides learn at
+// once when the other closes or dies, on shared memory too. Messages are
+// numbered, because UCX promises no order between its eager and rendezvous
+// protocols.
 class UcxEngine final : public Transport {
  public:
   explicit UcxEngine(std::unique_ptr<UcxWorker> worker);
@@ -31,7 +31,7 @@ class UcxEngine final : public Transport {
   absl::Status Start();
 
   std::string_view name() const override { return "ucx"; }
-  std::string address() const override { return worker_->address(); }
+  std::string address() const override { return address_; }
   absl::StatusOr<LinkId> Connect(std::string_view address) override;
   absl::Status Send(LinkId link, SendId send,
                     absl::Span<const std::byte> header,
@@ -42,20 +42,13 @@ class UcxEngine final : public Transport {
   void Wake() override { worker_->Wake(); }
 
  private:
-  enum MessageId : unsigned { kHello = 1, kWelcome, kData, kBye };
-
   struct Sent {
     LinkId link;
     SendId send;
     absl::Status status;
   };
-  struct Hello {
-    uint64_t token;
-    std::string address;
-  };
-
   // What UCX calls, from inside ucp_worker_progress only.
-  template <MessageId kId>
+  static void OnConnectionRequest(ucp_conn_request_h request, void* self);
   static ucs_status_t OnActiveMessage(void* self, const void* header,
                                       size_t header_bytes, void* data,
                                       size_t length,
@@ -67,9 +60,11 @@ class UcxEngine final : public Transport {
                                ucs_status_t status);
 
   // ucx_engine.cc: messages.
-  void Post(UcxLink* link, MessageId id, std::unique_ptr<UcxSend> send);
-  void PostOwn(UcxLink* link, MessageId id,
-               absl::Span<const std::byte> payload);
+  static std::unique_ptr<UcxSend> MakeSend(UcxLink* link, SendId send,
+                                           absl::Span<const std::byte> header,
+                                           absl::Span<const std::byte> payload);
+  void Post(UcxLink* link, std::unique_ptr<UcxSend> send);
+  void Welcomed(UcxLink* link);
   void SendEnded(const UcxSend& send, ucs_status_t status);
   ucs_status_t OnData(UcxLink* link, uint64_t sequence, std::string header,
                       void* data, size_t length, uint64_t flags);
@@ -82,27 +77,26 @@ class UcxEngine final : public Transport {
   bool ReportSent(TransportHandler* handler);
 
   // ucx_engine_links.cc: the life of a link.
-  UcxLink* Add(uint64_t token, bool connector);
+  UcxLink* Add();
   UcxLink* Find(LinkId id);
-  UcxLink* Find(const UcxPrefix& prefix);
-  void MakeEndpoint(UcxLink* link, std::string_view worker_address);
-  void Accept(const Hello& hello);
-  void OnWelcome(UcxLink* link);
-  void End(UcxLink* link, const absl::Status& why, bool farewell);
-  void ForceClose(UcxLink* link);
+  UcxLink* Find(ucp_ep_h endpoint);
+  void MakeEndpoint(UcxLink* link, ucp_ep_params_t* params);
+  void Accept(ucp_conn_request_h request);
+  void End(UcxLink* link, const absl::Status& why);
   bool Closed(UcxLink* link);
   bool RunClosing(TransportHandler* handler);
 
   std::unique_ptr<UcxWorker> worker_;
+  std::string address_;
   std::map<LinkId, UcxLink> links_;
-  std::map<std::pair<uint64_t, bool>, LinkId> by_token_;  // bool: connector
+  std::map<ucp_ep_h, LinkId> by_endpoint_;
   uint64_t next_link_ = 1;
   size_t closing_ = 0;
   bool called_back_ = false;
 
   TransportHandler* handler_ = nullptr;  // while in Progress
   std::vector<Sent> sent_;
-  std::vector<Hello> hellos_;
+  std::vector<ucp_conn_request_h> requests_;
   std::vector<std::pair<LinkId, absl::Status>> failed_;
 };
 

@@ -15,26 +15,23 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "common/base/monotonic_time.h"
 #include "kv_transfer/transport.h"
 
 namespace baton::transfer {
 
 class UcxEngine;
 
-// What precedes a user's header on the wire. A link is named by the random
-// token that its connector chose.
+// What precedes a user's header on the wire. The acceptor's first message has
+// no user header: it is the welcome.
 struct UcxPrefix {
-  uint64_t token = 0;
-  uint64_t sequence = 0;        // of data messages, per direction, from 0
-  uint64_t from_connector = 0;  // 1 or 0
+  uint64_t sequence = 0;  // of messages, per link and direction, from 0
 };
 
 // One message on its way out; lives until UCX gives it back.
 struct UcxSend {
   UcxEngine* engine = nullptr;
   LinkId link;
-  SendId send;  // zero for messages of the transport itself
+  SendId send;  // zero for the welcome
   std::array<std::byte, sizeof(UcxPrefix) + kMaxHeaderBytes> header;
   size_t header_bytes = 0;
   absl::Span<const std::byte> payload;
@@ -61,12 +58,12 @@ struct UcxEarly {
 struct UcxLink {
   UcxEngine* engine = nullptr;
   LinkId id;
-  uint64_t token = 0;
-  bool connector = false;
   ucp_ep_h endpoint = nullptr;
+  // UCX mixes up what is sent while it still connects, so the connector keeps
+  // its messages until the acceptor's welcome.
+  bool welcomed = false;
+  std::deque<std::unique_ptr<UcxSend>> waiting;
 
-  bool welcomed = false;                         // the peer knows the link
-  std::deque<std::unique_ptr<UcxSend>> waiting;  // for that
   uint64_t next_out = 0;
   uint64_t next_in = 0;
   std::map<uint64_t, UcxEarly> early;
@@ -74,12 +71,9 @@ struct UcxLink {
   size_t sends = 0;     // UCX holds
   size_t receives = 0;  // UCX holds
 
-  // Closing: farewell under way, then the forced close, then the fence.
+  // Closing: the forced close, then the fence.
   std::optional<absl::Status> ending;
-  bool farewell_pending = false;
-  MonotonicTime force_at{};
   void* close_request = nullptr;
-  bool endpoint_closed = false;
 };
 
 }  // namespace baton::transfer

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <ucs/config/global_opts.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,9 +11,9 @@
 #include <ctime>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "kv_transfer/ucx/ucx_address.h"
 
 namespace baton::transfer {
 namespace {
@@ -20,31 +21,56 @@ namespace {
 struct Setting {
   const char* name;
   std::string value;
+  bool overrides = false;  // the value was made from the environment's
 };
 
+// Where the worker listens, and what UCX may use.
+std::string DevicesFor(const UcxOptions& options) {
+  if (const char* given = std::getenv("UCX_NET_DEVICES")) return given;
+  if (!options.net_devices.empty()) return options.net_devices;
+  return options.trusted_network ? "all" : "lo";
+}
+
+// The user's transports, and TCP, over which the connection manager introduces
+// peers to each other even where shared memory carries the data.
+std::string TransportsFor(std::string_view given) {
+  if (given.empty()) return "all";
+  const std::vector<std::string> names = absl::StrSplit(ToAbsl(given), ',');
+  const bool listed = std::ranges::any_of(names, [](const std::string& name) {
+    return name == "all" || name == "tcp" || name.starts_with('^');
+  });
+  return listed ? std::string(given) : StrCat(given, ",tcp");
+}
+
 std::vector<Setting> SettingsFor(const UcxOptions& options) {
+  const char* transports = std::getenv("UCX_TLS");
   const auto keepalive =
       std::chrono::duration_cast<std::chrono::microseconds>(options.keepalive);
-  std::vector<Setting> settings = {
+  return {
       {"KEEPALIVE_INTERVAL", StrCat(keepalive.count(), "us")},
-      // Without these, shared memory is not used when peer failures are to
-      // be reported.
-      {"POSIX_ERROR_HANDLING", "y"},
-      {"SYSV_ERROR_HANDLING", "y"},
       // The receiver alone writes into its memory.
       {"RNDV_SCHEME", "get_zcopy"},
-      {"TCP_PUT_ENABLE", "n"},
+      // Never part of a block over TCP when the rest goes by shared memory.
+      {"MAX_RNDV_RAILS", "1"},
+      {"NET_DEVICES", DevicesFor(options)},
+      {"TLS", TransportsFor(transports == nullptr ? "" : transports), true},
   };
-  if (!options.net_devices.empty()) {
-    settings.push_back({"NET_DEVICES", options.net_devices});
-  } else if (!options.trusted_network) {
-    settings.push_back({"NET_DEVICES", "lo"});
-  }
-  return settings;
 }
 
 bool InEnvironment(const Setting& setting) {
   return std::getenv(StrCat("UCX_", setting.name).c_str()) != nullptr;
+}
+
+// Settings of single UCX transports can only be made in the environment.
+void SetEnvironment() {
+  constexpr const char* kVariables[][2] = {
+      // Without these, shared memory is not used when peer failures are to
+      // be reported.
+      {"UCX_POSIX_ERROR_HANDLING", "y"},
+      {"UCX_SYSV_ERROR_HANDLING", "y"},
+      {"UCX_TCP_PUT_ENABLE", "n"},
+  };
+  for (const auto& [name, value] : kVariables) setenv(name, value, 0);
 }
 
 }  // namespace
@@ -62,11 +88,15 @@ absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Create(
 }
 
 absl::Status UcxWorker::Start(const UcxOptions& options) {
+  SetEnvironment();
+  // Which of those a build of UCX knows is not the user's concern.
+  ucs_global_opts_set_value("WARN_UNUSED_ENV_VARS", "n");
+  BATON_ASSIGN_OR_RETURN(interface_, DeviceAddress(DevicesFor(options)));
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return UcxError("read configuration", status);
   for (const Setting& setting : SettingsFor(options)) {
-    if (InEnvironment(setting)) continue;
+    if (InEnvironment(setting) && !setting.overrides) continue;
     status = ucp_config_modify(config, setting.name, setting.value.c_str());
     if (status == UCS_OK) continue;
     ucp_config_release(config);
@@ -88,25 +118,13 @@ absl::Status UcxWorker::Start(const UcxOptions& options) {
   status = ucp_worker_get_efd(worker_, &event_fd_);
   if (status != UCS_OK) return UcxError("get event descriptor", status);
 
-  ucp_address_t* address = nullptr;
-  size_t length = 0;
-  status = ucp_worker_get_address(worker_, &address, &length);
-  if (status != UCS_OK) return UcxError("get worker address", status);
-  const std::string bytes(reinterpret_cast<const char*>(address), length);
-  ucp_worker_release_address(worker_, address);
-  if (bytes.size() + 64 > kMaxAddressBytes) {
-    return absl::UnavailableError(
-        StrCat("ucx: the worker address has ", bytes.size(),
-               " bytes; name fewer devices in UCX_NET_DEVICES"));
-  }
-  address_ = WrapUcxAddress(bytes);
-
   wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_fd_ < 0) return absl::UnavailableError("ucx: eventfd failed");
   return absl::OkStatus();
 }
 
 UcxWorker::~UcxWorker() {
+  if (listener_ != nullptr) ucp_listener_destroy(listener_);
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
   if (wake_fd_ >= 0) close(wake_fd_);
@@ -125,6 +143,28 @@ absl::Status UcxWorker::OnActiveMessage(unsigned id,
   const ucs_status_t status = ucp_worker_set_am_recv_handler(worker_, &param);
   if (status != UCS_OK) return UcxError("set message handler", status);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> UcxWorker::Listen(
+    ucp_listener_conn_callback_t callback, void* argument) {
+  ucp_listener_params_t params{};
+  params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
+                      UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
+  params.sockaddr.addr = interface_.get();
+  params.sockaddr.addrlen = interface_.length;
+  params.conn_handler.cb = callback;
+  params.conn_handler.arg = argument;
+  ucs_status_t status = ucp_listener_create(worker_, &params, &listener_);
+  if (status != UCS_OK) {
+    return UcxError(StrCat("listen at ", FormatUcxAddress(interface_.get())),
+                    status);
+  }
+  ucp_listener_attr_t attributes{};
+  attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
+  status = ucp_listener_query(listener_, &attributes);
+  if (status != UCS_OK) return UcxError("get listening port", status);
+  return FormatUcxAddress(
+      reinterpret_cast<const sockaddr*>(&attributes.sockaddr));
 }
 
 void UcxWorker::Wait(Duration timeout) {

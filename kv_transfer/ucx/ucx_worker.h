@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kv_transfer/ucx/ucx_address.h"
 #include "kv_transfer/ucx/ucx_transport.h"
 
 namespace baton::transfer {
@@ -28,12 +29,15 @@ class UcxWorker {
   UcxWorker& operator=(const UcxWorker&) = delete;
 
   ucp_worker_h get() const { return worker_; }
-  // In its envelope, see ucx_address.h.
-  const std::string& address() const { return address_; }
+  ucp_listener_h listener() const { return listener_; }
 
   // Runs `callback` for active messages `id`.
   absl::Status OnActiveMessage(unsigned id, ucp_am_recv_callback_t callback,
                                void* argument);
+  // Runs `callback` for peers that connect; the address at which they do.
+  absl::StatusOr<std::string> Listen(ucp_listener_conn_callback_t callback,
+                                     void* argument);
+
   // Sleeps until UCX has work, Wake was called, or `timeout`.
   void Wait(Duration timeout);
   void Wake();
@@ -44,9 +48,10 @@ class UcxWorker {
 
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
+  ucp_listener_h listener_ = nullptr;
+  UcxSocketAddress interface_;
   int event_fd_ = -1;  // UCX's own
   int wake_fd_ = -1;
-  std::string address_;
 };
 
 }  // namespace baton::transfer

@@ -1,0 +1,67 @@
+#include "tests/conformance/transport/transport_suite.h"
+
+#include <cstdlib>
+#include <random>
+
+#include "kv_transfer/loopback/loopback_transport.h"
+#include "kv_transfer/ucx/ucx_transport.h"
+
+namespace baton::transfer {
+
+std::string TransportUnderTest() {
+  const char* kind = std::getenv("BATON_TRANSPORT");
+  return kind == nullptr ? "loopback" : kind;
+}
+
+std::unique_ptr<Transport> MakeTransportUnderTest() {
+  if (TransportUnderTest() == "loopback") {
+    static LoopbackHub hub;
+    return hub.MakeTransport();
+  }
+  auto transport = MakeUcxTransport({});
+  if (!transport.ok()) {
+    ADD_FAILURE() << transport.status();
+    std::abort();
+  }
+  return *std::move(transport);
+}
+
+LinkId Node::Connect(const Node& peer) {
+  const auto link = transport->Connect(peer.transport->address());
+  EXPECT_TRUE(link.ok()) << link.status();
+  return link.value_or(LinkId());
+}
+
+SendId Node::Send(LinkId link, std::string_view header,
+                  absl::Span<const std::byte> payload) {
+  const SendId id(next_send++);
+  const std::string& kept = headers_.emplace_back(header);
+  const absl::Status status = transport->Send(
+      link, id, {reinterpret_cast<const std::byte*>(kept.data()), kept.size()},
+      payload);
+  EXPECT_TRUE(status.ok()) << status;
+  return id;
+}
+
+bool PollUntil(std::initializer_list<Node*> nodes,
+               const std::function<bool()>& done, Duration limit) {
+  const MonotonicTime end = MonotonicNow() + limit;
+  while (!done()) {
+    if (MonotonicNow() >= end) return false;
+    for (Node* node : nodes) node->Poll();
+  }
+  return true;
+}
+
+void PollFor(std::initializer_list<Node*> nodes, Duration time) {
+  PollUntil(nodes, [] { return false; }, time);
+}
+
+std::vector<std::byte> Pattern(size_t size, uint32_t seed) {
+  std::vector<std::byte> bytes(size);
+  std::minstd_rand random(seed + 1);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random() >> 8);
+  return bytes;
+}
+
+}  // namespace baton::transfer
