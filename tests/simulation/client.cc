@@ -146,6 +146,7 @@ void Client::Finished(const absl::Status& status, MonotonicTime now) {
       return;
     case absl::StatusCode::kDeadlineExceeded:
       if (now < deadline_) Violation("DEADLINE_EXCEEDED before the deadline");
+      if (must_succeed_ && plan_.patient) Violation("too slow for a calm day");
       return;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kResourceExhausted:

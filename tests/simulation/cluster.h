@@ -62,8 +62,8 @@ class Cluster : public WorkerDirectory {
   void StartRouter(size_t index);
   void CrashRouter(size_t index);
   void Heal();
-  // Empty when everything has ended and all blocks are back; else what has
-  // not.
+  bool AllClientsOver() const;
+  // Empty when all blocks are back and nobody has work; else who is not done.
   std::string Unsettled();
 
   const Scenario scenario_;

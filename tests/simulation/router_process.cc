@@ -31,6 +31,7 @@ RouterProcess::RouterProcess(Environment environment, Random random,
       name_(std::move(name)),
       epoch_(epoch),
       delays_(shape.streams),
+      repeat_command_(shape.repeat_command),
       directory_(directory),
       core_(shape.options, PolicyNamed(shape.policy),
             environment.events->now()),
@@ -104,6 +105,10 @@ void RouterProcess::Do(router::SendToPrefill action) {
     Note(action.command.start().sequence(), action.command.start().attempt_id(),
          "prefilling");
   }
+  if (random_.Chance(repeat_command_)) {
+    environment_.monitor->Count("commands repeated");
+    session.prefill->SendToWorker(action.command);
+  }
   session.prefill->SendToWorker(std::move(action.command));
 }
 
@@ -120,6 +125,10 @@ void RouterProcess::Do(router::SendToDecode action) {
     environment_.monitor->Count("served locally");
     Note(action.command.serve().sequence(), action.command.serve().attempt_id(),
          "prefilling locally");
+  }
+  if (random_.Chance(repeat_command_)) {
+    environment_.monitor->Count("commands repeated");
+    session.decode->SendToWorker(action.command);
   }
   session.decode->SendToWorker(std::move(action.command));
 }

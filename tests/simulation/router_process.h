@@ -30,6 +30,7 @@ struct RouterShape {
   router::RouterOptions options;
   std::string policy = "least_loaded";
   StreamDelays streams;
+  double repeat_command = 0;  // a command is sent twice
 };
 
 // One life of a router: the driver of its core, with its worker sessions and
@@ -86,6 +87,7 @@ class RouterProcess {
   const std::string name_;
   const RouterEpoch epoch_;
   const StreamDelays delays_;
+  const double repeat_command_;
   WorkerDirectory* directory_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   router::RouterCore core_;

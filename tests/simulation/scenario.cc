@@ -21,6 +21,7 @@ RouterShape DrawRouter(Random* random) {
   shape.options.startup_grace = seconds(2);
   shape.options.unavailable_grace = random->Between(seconds(0), seconds(5));
   shape.policy = random->Chance(0.5) ? "least_loaded" : "round_robin";
+  if (random->Chance(0.3)) shape.repeat_command = 0.2 * random->Unit();
   shape.streams.max_notice = random->Between(milliseconds(5), seconds(4));
   return shape;
 }
@@ -58,8 +59,9 @@ NetworkFaults DrawNetwork(Random* random) {
   faults.max_payload_time = random->Between(microseconds(20), milliseconds(8));
   faults.max_close_time = random->Between(milliseconds(1), milliseconds(300));
   faults.completions_in_order = random->Chance(0.5);
-  if (random->Chance(0.5)) faults.break_per_message = 0.01 * random->Unit();
-  if (random->Chance(0.3)) faults.stall_per_message = 0.002 * random->Unit();
+  if (random->Chance(0.5)) faults.break_per_message = 0.02 * random->Unit();
+  if (random->Chance(0.4)) faults.stall_per_message = 0.01 * random->Unit();
+  if (random->Chance(0.2)) faults.flip_per_message = 0.02 * random->Unit();
   faults.stall_time = random->Between(milliseconds(200), seconds(10));
   return faults;
 }
@@ -83,8 +85,9 @@ FaultPlan DrawFaults(Random* random) {
 
 bool Scenario::undisturbed() const {
   return network.break_per_message == 0 && network.stall_per_message == 0 &&
-         faults.worker_crashes == 0 && faults.worker_freezes == 0 &&
-         faults.router_crashes == 0 && faults.session_breaks == 0;
+         network.flip_per_message == 0 && faults.worker_crashes == 0 &&
+         faults.worker_freezes == 0 && faults.router_crashes == 0 &&
+         faults.session_breaks == 0;
 }
 
 std::string Scenario::ToString() const {
@@ -94,7 +97,8 @@ std::string Scenario::ToString() const {
       " requests; crashes ", faults.worker_crashes, ", freezes ",
       faults.worker_freezes, ", router crashes ", faults.router_crashes,
       ", session breaks ", faults.session_breaks, ", link breaks ",
-      network.break_per_message, ", link stalls ", network.stall_per_message);
+      network.break_per_message, ", link stalls ", network.stall_per_message,
+      ", flips ", network.flip_per_message);
 }
 
 Scenario Scenario::Draw(uint64_t seed) {
@@ -111,13 +115,15 @@ Scenario Scenario::Draw(uint64_t seed) {
   scenario.workload.cancel_rate = random.Chance(0.7) ? 0.35 : 0.0;
   scenario.workload.short_deadline_rate = random.Chance(0.7) ? 0.15 : 0.0;
   scenario.fault_time = random.Between(seconds(2), seconds(12));
-  scenario.workload.arrivals = scenario.fault_time * random.Between(1, 9) / 10;
+  scenario.workload.arrivals = scenario.fault_time * random.Below(10) / 10;
+  if (random.Chance(0.3)) scenario.workload.arrivals = milliseconds(300);
   scenario.network = DrawNetwork(&random);
   if (random.Chance(0.85)) {
     scenario.faults = DrawFaults(&random);
   } else {
     scenario.network.break_per_message = 0;
     scenario.network.stall_per_message = 0;
+    scenario.network.flip_per_message = 0;
   }
   return scenario;
 }

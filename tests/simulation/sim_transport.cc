@@ -62,6 +62,7 @@ std::unique_ptr<SimTransport> SimNetwork::NewTransport(
 void SimNetwork::Heal() {
   faults_.break_per_message = 0;
   faults_.stall_per_message = 0;
+  faults_.flip_per_message = 0;
 }
 
 std::vector<SimNetwork::Claim> SimNetwork::Claims(
@@ -128,6 +129,11 @@ void SimNetwork::Depart(const std::shared_ptr<Message>& message) {
     if (message->sent || message->from->transport == nullptr) return;
     message->wire.assign(message->payload.begin(), message->payload.end());
     message->read = true;
+    if (!message->wire.empty() && random_.Chance(faults_.flip_per_message)) {
+      ++counters_.flipped_bits;
+      message->wire[random_.Below(message->wire.size())] ^=
+          std::byte(1u << random_.Below(8));
+    }
     events_->After(Delay(), [this, message] {
       End& end = *message->from;
       if (message->sent || end.transport == nullptr) return;

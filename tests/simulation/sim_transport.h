@@ -31,6 +31,7 @@ struct NetworkFaults {
   bool completions_in_order = true;
   double break_per_message = 0;  // the link dies
   double stall_per_message = 0;  // the link is silent for stall_time
+  double flip_per_message = 0;   // one bit of the payload arrives wrong
   Duration stall_time = std::chrono::seconds(20);
 };
 
@@ -62,6 +63,7 @@ class SimNetwork {
 
   struct Counters {
     uint64_t messages = 0, broken_links = 0, stalled_links = 0;
+    uint64_t flipped_bits = 0;
     uint64_t closed_with_writes_pending = 0;
   };
   const Counters& counters() const { return counters_; }

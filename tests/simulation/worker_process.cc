@@ -1,7 +1,6 @@
 #include "tests/simulation/worker_process.h"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -163,7 +162,8 @@ void WorkerProcess::PollTransfers() {
     Noted(event);
     OnMainThread([this, event] { TransferHappened(event); });
   }
-  if (core_->counters().crc_failures > 0) {
+  if (core_->counters().crc_failures > 0 &&
+      environment_.network->counters().flipped_bits == 0) {
     Violation("a block's checksum is wrong, and nobody flipped a bit");
   }
   poll_alarm_.Set(core_->NextDeadline());
@@ -172,28 +172,28 @@ void WorkerProcess::PollTransfers() {
 
 // From here on the transfer core claims not to touch the blocks.
 void WorkerProcess::Noted(const TransferEvent& event) {
-  std::visit(
-      [this](const auto& e) {
-        using T = std::decay_t<decltype(e)>;
-        if constexpr (std::is_same_v<T, transfer::LandingVerified>) {
-          environment_.monitor->Count("landings verified");
-          landings_.erase(e.landing);
-        } else if constexpr (std::is_same_v<T, transfer::LandingFailed>) {
-          environment_.monitor->Count("landings failed");
-        } else if constexpr (std::is_same_v<T, transfer::LandingClosed>) {
-          environment_.monitor->Count("landings closed");
-          landings_.erase(e.landing);
-        } else if constexpr (std::is_same_v<T, transfer::TransferAcked>) {
-          environment_.monitor->Count("transfers acknowledged");
-          pushes_.erase(e.transfer);
-        } else if constexpr (std::is_same_v<T, transfer::TransferFailed>) {
-          environment_.monitor->Count("transfers failed");
-        } else {
-          environment_.monitor->Count("transfers closed");
-          pushes_.erase(e.transfer);
-        }
-      },
-      event);
+  auto count = [this](std::string_view what) {
+    environment_.monitor->Count(what);
+  };
+  auto over = [this](auto& open, auto id, std::string_view what) {
+    environment_.monitor->Count(what);
+    if (open.erase(id) == 0) {
+      Violation(StrCat(what, ": number ", id.value(), " was over already"));
+    }
+  };
+  if (auto* verified = std::get_if<transfer::LandingVerified>(&event)) {
+    over(landings_, verified->landing, "landings verified");
+  } else if (std::holds_alternative<transfer::LandingFailed>(event)) {
+    count("landings failed");
+  } else if (auto* closed = std::get_if<transfer::LandingClosed>(&event)) {
+    over(landings_, closed->landing, "landings closed");
+  } else if (auto* acked = std::get_if<transfer::TransferAcked>(&event)) {
+    over(pushes_, acked->transfer, "transfers acknowledged");
+  } else if (std::holds_alternative<transfer::TransferFailed>(event)) {
+    count("transfers failed");
+  } else if (auto* ended = std::get_if<transfer::TransferClosed>(&event)) {
+    over(pushes_, ended->transfer, "transfers closed");
+  }
 }
 
 void WorkerProcess::StartStep(StepPlan plan) {
@@ -305,6 +305,26 @@ void WorkerProcess::CheckClaims() {
   claims_ = std::move(current);
 }
 
+// A block that became free has a new generation, and its old references are
+// refused from then on.
+void WorkerProcess::CheckFences() {
+  seen_.resize(pool().size());
+  for (uint32_t i = 0; i < pool().size(); ++i) {
+    Seen& seen = seen_[i];
+    const BlockRef current = pool().Current(BlockId(i));
+    const bool held = pool().Check(current).ok();
+    if (current != seen.current) {
+      seen.stale = std::exchange(seen.current, current);
+    } else if (seen.held && !held) {
+      Violation(StrCat("block ", i, " became free in its old generation"));
+    }
+    seen.held = held;
+    if (seen.stale.epoch == epoch_ && pool().Check(seen.stale).ok()) {
+      Violation(StrCat("a stale reference to block ", i, " is accepted"));
+    }
+  }
+}
+
 void WorkerProcess::CheckAll() {
   if (absl::Status status = pool().Audit(); !status.ok()) {
     Violation(ToStd(status.message()));
@@ -321,6 +341,7 @@ void WorkerProcess::CheckAll() {
     CheckHeld(blocks, {BlockUse::kSending}, "sending");
   }
   CheckClaims();
+  CheckFences();
   if (pool().ledger()[BlockUse::kQuarantine] > 0) {
     environment_.monitor->Count("events with quarantine");
   }

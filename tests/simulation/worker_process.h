@@ -129,6 +129,7 @@ class WorkerProcess {
   void CheckHeld(absl::Span<const BlockRef> blocks,
                  std::initializer_list<BlockUse> uses, std::string_view what);
   void CheckClaims();
+  void CheckFences();
   void Violation(std::string_view what);
 
   const std::string name_;
@@ -151,6 +152,13 @@ class WorkerProcess {
   std::unique_ptr<StepPlan> step_;
   uint64_t last_step_ = 0;
   std::map<std::pair<uint64_t, bool>, BlockRef> claims_;
+  // As of the last check, by id.
+  struct Seen {
+    BlockRef current;
+    BlockRef stale;  // the life before
+    bool held = false;
+  };
+  std::vector<Seen> seen_;
 };
 
 }  // namespace baton::simulation

@@ -88,6 +88,7 @@ ClientPlan DrawClient(const WorkloadShape& shape, Random* random) {
   plan.arrival = random->Between(Duration(0), shape.arrivals);
   plan.deadline = shape.max_deadline;
   if (random->Chance(shape.short_deadline_rate)) {
+    plan.patient = false;
     plan.deadline = random->Between(shape.min_deadline, shape.max_deadline / 8);
   }
   if (random->Chance(shape.cancel_rate)) {

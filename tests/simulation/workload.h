@@ -28,8 +28,9 @@ struct WorkloadShape {
 struct ClientPlan {
   std::shared_ptr<const SequenceParams> params;
   uint32_t choices = 1;
-  Duration arrival{};                    // from the start
-  Duration deadline{};                   // from arrival
+  Duration arrival{};   // from the start
+  Duration deadline{};  // from arrival
+  bool patient = true;  // the deadline is the longest of the shape
   std::optional<Duration> cancel_after;  // from arrival
   std::vector<ToyAnswer> expected;       // by choice
 };
