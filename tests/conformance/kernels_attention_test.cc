@@ -88,11 +88,13 @@ class AttentionTest : public KernelConformanceTest {
 TEST_P(AttentionTest, HeadShapesAndCacheTypes) {
   for (const KvType type : {KvType::kF16, KvType::kF32}) {
     for (const auto& [heads, kv_heads] :
-         {std::pair{1, 1}, {4, 4}, {3, 1}, {9, 3}, {8, 1}, {60, 1}}) {
-      for (const int head_dim : {8, 16, 20, 64, 80}) {
-        Compare({heads, kv_heads, head_dim, type}, 83, 83);
+         {std::pair{1, 1}, {4, 4}, {3, 1}, {6, 2}, {8, 1}}) {
+      for (const int head_dim : {8, 20, 64}) {
+        Compare({heads, kv_heads, head_dim, type}, 70, 70);
       }
     }
+    Compare({60, 1, 16, type}, 33, 33);
+    Compare({2, 1, 80, type}, 70, 70);
     Compare({2, 1, 128, type}, 70, 70);
   }
 }
@@ -100,14 +102,14 @@ TEST_P(AttentionTest, HeadShapesAndCacheTypes) {
 TEST_P(AttentionTest, ContextsAcrossTileBorders) {
   for (const KvType type : {KvType::kF16, KvType::kF32}) {
     for (const int positions :
-         {1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 200}) {
+         {1, 2, 15, 16, 17, 33, 63, 64, 65, 127, 128, 129, 200}) {
       Compare({3, 1, 16, type}, positions, positions);
     }
   }
 }
 
 TEST_P(AttentionTest, ContextsAcrossSplitBorders) {
-  for (const int positions : {511, 512, 513, 577, 1024, 1100}) {
+  for (const int positions : {511, 512, 513, 577, 1030}) {
     Compare({2, 1, 8, KvType::kF16}, positions, positions);
   }
 }

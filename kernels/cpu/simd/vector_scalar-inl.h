@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-// One lane per vector: the kernels as plain scalar code. See
-// simd/README in kernels/README.md for the vocabulary.
+// One lane per vector: the kernels as plain scalar code. The other vector_*
+// headers give the same names to wider vectors.
 namespace baton::kernels::cpu::BATON_ISA {
 
 constexpr int kLanes = 1;
