@@ -41,6 +41,7 @@ class RequestFlow {
 
   const ClientRequest& request() const { return request_; }
   bool finished() const { return finished_; }
+  bool running() const { return !attempts_.empty(); }
   // Nullptr when it is not open.
   const Attempt* Find(AttemptId id) const;
   Work FirstWork() const;

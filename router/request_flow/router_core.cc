@@ -104,8 +104,10 @@ void RouterCore::On(ClientRequest event) {
     out_.push_back(FinishClient{id, std::move(status)});
     return;
   }
-  Entry entry{std::move(flow), item.arrival, {item.id}};
-  entries_.emplace(id, std::move(entry));
+  Entry& entry =
+      entries_.emplace(id, Entry{std::move(flow), item.arrival, {item.id}})
+          .first->second;
+  CountWaiting(&entry, true);
   waiting_.emplace(item.id, WaitingWork{id, now_, std::move(work)});
   deadlines_.Set(id, deadline);
   dispatch_ = true;
@@ -119,13 +121,17 @@ void RouterCore::On(ClientCancelled event) {
   EndRequest(event.id, absl::CancelledError("cancelled by the client"));
 }
 
-void RouterCore::On(WorkerAdded event) { workers_.Add(event); }
+void RouterCore::On(WorkerAdded event) {
+  workers_.Add(event);
+  ++counters_.worker_changes;
+}
 
 void RouterCore::On(WorkerRemoved event) {
   WorkerView* worker = workers_.Find(event.worker);
   if (worker == nullptr) return;
   LoseSession(worker, absl::UnavailableError("removed"));
   workers_.Remove(event.worker);
+  ++counters_.worker_changes;
   sweep_ = true;
 }
 
@@ -134,6 +140,7 @@ void RouterCore::On(SessionUp event) {
   WorkerView* worker = workers_.Find(event.worker);
   LoseSession(worker, absl::UnavailableError("replaced by a new session"));
   const absl::Status status = workers_.Up(event, now_);
+  ++counters_.worker_changes;
   sweep_ = true;
   if (!status.ok()) {
     Break(worker, status);
@@ -195,7 +202,10 @@ void RouterCore::On(Tick) {}
 void RouterCore::OnLoad(WorkerView* worker, const v1::WorkerLoad& load) {
   const WorkerState before = worker->state;
   WorkerTable::ApplyLoad(worker, load, now_);
-  sweep_ = sweep_ || worker->state != before;
+  if (worker->state != before) {
+    ++counters_.worker_changes;
+    sweep_ = true;
+  }
   dispatch_ = true;
 }
 
@@ -342,6 +352,7 @@ void RouterCore::LoseSession(WorkerView* worker, const absl::Status& why) {
     dispatch_ = true;
   }
   workers_.Down(worker, why);
+  ++counters_.worker_changes;
   silences_.Remove(worker->index);
 }
 

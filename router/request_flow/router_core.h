@@ -39,10 +39,12 @@ struct RouterOptions {
 
 struct RouterCounters {
   uint64_t replays = 0;
-  uint64_t stale_events = 0;     // late, duplicate or unknown; changed nothing
-  uint64_t closed_sessions = 0;  // by this side
-  uint64_t active_requests = 0;  // accepted, not finished
-  uint64_t queued_work = 0;      // waiting for a place
+  uint64_t stale_events = 0;      // late, duplicate or unknown; changed nothing
+  uint64_t closed_sessions = 0;   // by this side
+  uint64_t worker_changes = 0;    // moves when a WorkerInfo.state does
+  uint64_t active_requests = 0;   // accepted, not finished
+  uint64_t waiting_requests = 0;  // of these, with nothing but queued work
+  uint64_t queued_work = 0;       // waiting for a place
   uint64_t queued_tokens = 0;
 };
 
@@ -80,6 +82,7 @@ class RouterCore {
     RequestFlow flow;
     uint64_t arrival = 0;
     std::set<WorkId> waiting;
+    bool counted_waiting = false;
   };
   struct WaitingWork {
     RequestId request;
@@ -121,6 +124,7 @@ class RouterCore {
   void Settle(RequestId request);
   void SettleAttempt(AttemptId attempt);
   void Unbook(const Attempt& attempt);
+  void CountWaiting(Entry* entry, bool waiting);
   void Enqueue(Entry* entry, Work work);
   void EndRequest(RequestId request, absl::Status status);
 
@@ -155,7 +159,7 @@ class RouterCore {
   uint64_t next_attempt_ = 1;
   uint64_t next_work_ = 1;
   uint64_t next_arrival_ = 1;
-  RouterCounters counters_;
+  RouterCounters counters_;  // without what the queue and entries_ know
 
   MonotonicTime now_;  // of the running Handle
   Actions out_;        // of the running Handle

@@ -107,11 +107,19 @@ void RouterCore::Settle(RequestId request) {
       retries_.Remove(id);
       waiting_.erase(id);
     }
+    CountWaiting(&entry, false);
     deadlines_.Remove(request);
     entries_.erase(it);
     return;
   }
   for (Work& work : outcome.pending) Enqueue(&entry, std::move(work));
+  CountWaiting(&entry, !entry.flow.running());
+}
+
+void RouterCore::CountWaiting(Entry* entry, bool waiting) {
+  if (waiting && !entry->counted_waiting) ++counters_.waiting_requests;
+  if (!waiting && entry->counted_waiting) --counters_.waiting_requests;
+  entry->counted_waiting = waiting;
 }
 
 void RouterCore::Unbook(const Attempt& attempt) {
@@ -234,6 +242,7 @@ void RouterCore::Start(const AdmissionQueue::Item& item,
   const uint64_t tokens = waiting.work.placement.prefill_tokens;
   entry.flow.Dispatch(id, std::move(waiting.work), place, policy_->name(), now_,
                       &out_);
+  CountWaiting(&entry, false);
   bookings_.emplace(id, Booking{waiting.request});
   stalls_.Set(id, now_ + options_.stall_timeout);
 

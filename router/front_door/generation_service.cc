@@ -1,0 +1,168 @@
+#include "router/front_door/generation_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/base/random_bytes.h"
+#include "common/base/strings.h"
+#include "common/rpc/status.h"
+#include "router/front_door/call_metadata.h"
+#include "router/front_door/generate_call.h"
+
+namespace baton::router {
+namespace {
+
+std::string_view Metadata(const grpc::CallbackServerContext& context,
+                          const char* key) {
+  const auto it = context.client_metadata().find(key);
+  if (it == context.client_metadata().end()) return "";
+  return {it->second.data(), it->second.size()};
+}
+
+MonotonicTime DeadlineOf(const grpc::CallbackServerContext& context,
+                         Duration most) {
+  const auto now = std::chrono::system_clock::now();
+  const auto client = context.deadline();
+  const Duration left = client - now < most
+                            ? std::chrono::duration_cast<Duration>(client - now)
+                            : most;
+  return MonotonicNow() + left;
+}
+
+grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context,
+                                const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+}  // namespace
+
+GenerationService::GenerationService(ServiceOptions options,
+                                     const PromptBuilder* prompts,
+                                     RouterDriver* driver)
+    : options_(std::move(options)), prompts_(prompts), driver_(driver) {}
+
+grpc::ServerWriteReactor<v1::GenerateEvent>* GenerationService::Generate(
+    grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
+  std::string label = AcceptRequestLabel(Metadata(*context, "x-request-id"))
+                          .value_or(NewLabel());
+  context->AddInitialMetadata("x-request-id", label);
+  const auto call = GenerateCall::Create(
+      context, driver_, std::move(label),
+      AcceptTraceparent(Metadata(*context, "traceparent")));
+  absl::StatusOr<ValidRequest> valid =
+      ValidateRequest(*request, CurrentPolicy(), *prompts_, RandomNonZero64());
+  if (!valid.ok()) {
+    call->Refuse(valid.status());
+    return call.get();
+  }
+  ClientRequest accepted;
+  accepted.spec = std::move(valid->spec);
+  accepted.priority = valid->priority;
+  accepted.deadline = DeadlineOf(*context, options_.max_deadline);
+  call->Run(std::move(accepted));
+  return call.get();
+}
+
+grpc::ServerUnaryReactor* GenerationService::Tokenize(
+    grpc::CallbackServerContext* context, const v1::TokenizeRequest* request,
+    v1::TokenizeResponse* response) {
+  return Reply(context, Tokenize(*request, response));
+}
+
+grpc::ServerUnaryReactor* GenerationService::Detokenize(
+    grpc::CallbackServerContext* context, const v1::DetokenizeRequest* request,
+    v1::DetokenizeResponse* response) {
+  return Reply(context, Detokenize(*request, response));
+}
+
+grpc::ServerUnaryReactor* GenerationService::ListModels(
+    grpc::CallbackServerContext* context, const v1::ListModelsRequest*,
+    v1::ListModelsResponse* response) {
+  v1::ModelCard* card = response->add_models();
+  card->set_id(options_.policy.model_name);
+  card->set_max_context_tokens(CurrentPolicy().max_context_tokens);
+  card->set_vocabulary_size(
+      static_cast<uint32_t>(prompts_->tokenizer().vocabulary_size()));
+  card->set_created_unix_s(options_.created_unix_s);
+  return Reply(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* GenerationService::GetClusterInfo(
+    grpc::CallbackServerContext* context, const v1::GetClusterInfoRequest*,
+    v1::GetClusterInfoResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  driver_->Describe([reactor, response](v1::GetClusterInfoResponse info) {
+    *response = std::move(info);
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+ServingPolicy GenerationService::CurrentPolicy() const {
+  ServingPolicy policy = options_.policy;
+  const uint32_t workers = driver_->max_context_tokens();
+  if (workers > 0) {
+    policy.max_context_tokens = std::min(policy.max_context_tokens, workers);
+  }
+  return policy;
+}
+
+std::string GenerationService::NewLabel() const {
+  return absl::StrFormat("req-%016x", RandomNonZero64());
+}
+
+absl::Status GenerationService::Tokenize(const v1::TokenizeRequest& request,
+                                         v1::TokenizeResponse* response) const {
+  if (absl::Status status =
+          CheckModel(request.model(), options_.policy.model_name);
+      !status.ok()) {
+    return status;
+  }
+  FieldErrors errors;
+  std::vector<TokenId> tokens;
+  switch (request.input_case()) {
+    case v1::TokenizeRequest::kText: {
+      EncodeOptions encode;
+      encode.parse_special = request.parse_special();
+      encode.add_special = !request.has_add_special() || request.add_special();
+      tokens = prompts_->FromText("text", request.text(), encode, &errors);
+      break;
+    }
+    case v1::TokenizeRequest::kChat: {
+      const bool escape = request.has_parse_special()
+                              ? !request.parse_special()
+                              : options_.policy.escape_special_tokens;
+      ChatPrompt prompt =
+          prompts_->FromChat("chat", request.chat(), escape, &errors);
+      tokens = std::move(prompt.tokens);
+      response->set_rendered(std::move(prompt.rendered));
+      break;
+    }
+    case v1::TokenizeRequest::INPUT_NOT_SET:
+      errors.Add("input", "exactly one of text, chat (got none)");
+  }
+  *response->mutable_token_ids() = {tokens.begin(), tokens.end()};
+  return errors.ToStatus();
+}
+
+absl::Status GenerationService::Detokenize(
+    const v1::DetokenizeRequest& request,
+    v1::DetokenizeResponse* response) const {
+  if (absl::Status status =
+          CheckModel(request.model(), options_.policy.model_name);
+      !status.ok()) {
+    return status;
+  }
+  FieldErrors errors;
+  const std::vector<TokenId> tokens =
+      prompts_->FromIds("token_ids", request.token_ids(), &errors);
+  if (!errors.empty()) return errors.ToStatus();
+  response->set_text(
+      prompts_->tokenizer().Decode(tokens, request.skip_special_tokens()));
+  return absl::OkStatus();
+}
+
+}  // namespace baton::router

@@ -1,0 +1,177 @@
+#include "router/front_door/router_driver.h"
+
+#include <future>
+#include <utility>
+
+#include "common/telemetry/log.h"
+
+namespace baton::router {
+
+RouterDriver::RouterDriver(
+    RouterOptions options, std::unique_ptr<RoutingPolicy> policy,
+    MembershipOptions membership, RouterMetrics* metrics,
+    std::function<void(const absl::Status&)> on_ready_change)
+    : metrics_(metrics),
+      router_id_(membership.link.router_id),
+      on_ready_change_(std::move(on_ready_change)),
+      core_(options, std::move(policy), MonotonicNow()),
+      membership_(std::move(membership), &loop_,
+                  [this](Event event) { Handle(std::move(event)); }) {}
+
+RouterDriver::~RouterDriver() {
+  std::promise<void> stopped;
+  loop_.Post([&] {
+    Handle(router::Terminate{absl::UnavailableError("router: stopped")});
+    membership_.Stop();
+    stopped.set_value();
+  });
+  stopped.get_future().wait();
+  loop_.Stop();
+}
+
+void RouterDriver::Start() {
+  loop_.Post([this] {
+    membership_.Start();
+    Handle(Tick{});
+  });
+}
+
+void RouterDriver::Submit(ClientRequest request,
+                          std::shared_ptr<AnswerSink> sink) {
+  {
+    std::lock_guard lock(mutex_);
+    ++active_;
+  }
+  loop_.Post(
+      [this, request = std::move(request), sink = std::move(sink)]() mutable {
+        clients_.emplace(
+            request.id,
+            Client{std::move(sink), RequestMeter(metrics_, request.received)});
+        metrics_->PromptTokens(request.spec.prompt_token_ids_size());
+        Handle(std::move(request));
+      });
+}
+
+void RouterDriver::Cancel(RequestId id) {
+  loop_.Post([this, id] {
+    if (clients_.contains(id)) Handle(ClientCancelled{id});
+  });
+}
+
+void RouterDriver::CountRefused(absl::StatusCode code) {
+  loop_.Post([this, code] { metrics_->Finished(code, "none"); });
+}
+
+void RouterDriver::RunAfter(Duration delay, std::function<void()> task) {
+  loop_.PostAt(MonotonicNow() + delay, std::move(task));
+}
+
+absl::Status RouterDriver::ready() const {
+  std::lock_guard lock(mutex_);
+  return ready_;
+}
+
+void RouterDriver::Describe(
+    std::function<void(v1::GetClusterInfoResponse)> done) {
+  loop_.Post([this, done = std::move(done)] {
+    v1::GetClusterInfoResponse response;
+    for (v1::WorkerInfo& worker : core_.Workers()) {
+      *response.add_workers() = std::move(worker);
+    }
+    const RouterCounters counters = core_.counters();
+    response.set_queued_requests(
+        static_cast<uint32_t>(counters.waiting_requests));
+    response.set_running_requests(static_cast<uint32_t>(
+        counters.active_requests - counters.waiting_requests));
+    response.set_router_id(router_id_);
+    done(std::move(response));
+  });
+}
+
+void RouterDriver::Drain() {
+  loop_.Post([this] { Handle(router::Drain{}); });
+}
+
+bool RouterDriver::WaitUntilIdle(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, timeout, [this] { return active_ == 0; });
+}
+
+void RouterDriver::Terminate(absl::Status status) {
+  loop_.Post([this, status = std::move(status)] {
+    Handle(router::Terminate{status});
+  });
+}
+
+void RouterDriver::Handle(Event event) {
+  pending_.push_back(std::move(event));
+  if (std::exchange(handling_, true)) return;
+  while (!pending_.empty()) {
+    Event next = std::move(pending_.front());
+    pending_.pop_front();
+    for (Action& action : core_.Handle(std::move(next), MonotonicNow())) {
+      Do(std::move(action));
+    }
+  }
+  handling_ = false;
+  AfterEvents();
+}
+
+void RouterDriver::Do(Action action) {
+  if (auto* send = std::get_if<SendToPrefill>(&action)) {
+    membership_.Send(std::move(*send));
+  } else if (auto* ask = std::get_if<SendToDecode>(&action)) {
+    membership_.Send(std::move(*ask));
+  } else if (auto* emit = std::get_if<EmitToClient>(&action)) {
+    Do(std::move(*emit));
+  } else if (auto* finish = std::get_if<FinishClient>(&action)) {
+    Do(std::move(*finish));
+  } else if (auto* close = std::get_if<CloseSession>(&action)) {
+    membership_.Close(*close);
+  }
+}
+
+void RouterDriver::Do(EmitToClient action) {
+  Client& client = clients_.at(action.id);
+  client.meter.OnEvent(action.event, MonotonicNow());
+  client.sink->OnEvent(std::move(action.event));
+}
+
+void RouterDriver::Do(FinishClient action) {
+  auto client = clients_.extract(action.id);
+  client.mapped().meter.OnFinish(action.status);
+  client.mapped().sink->OnFinish(action.status);
+  std::lock_guard lock(mutex_);
+  if (--active_ == 0) idle_.notify_all();
+}
+
+void RouterDriver::AfterEvents() {
+  metrics_->Update(core_);
+  max_context_.store(core_.MaxContextTokens());
+  absl::Status ready = core_.Ready(MonotonicNow());
+  bool changed;
+  {
+    std::lock_guard lock(mutex_);
+    changed = ready != ready_;
+    ready_ = ready;
+  }
+  if (changed && on_ready_change_) on_ready_change_(ready);
+  ScheduleTick();
+}
+
+void RouterDriver::ScheduleTick() {
+  const MonotonicTime due = core_.NextDeadline();
+  if (due == tick_at_) return;
+  if (tick_timer_ != 0) loop_.CancelTimer(tick_timer_);
+  tick_timer_ = 0;
+  tick_at_ = due;
+  if (due == kNever) return;
+  tick_timer_ = loop_.PostAt(due, [this, due] {
+    if (tick_at_ != due) return;
+    tick_at_ = kNever;
+    tick_timer_ = 0;
+    Handle(Tick{});
+  });
+}
+
+}  // namespace baton::router

@@ -1,0 +1,160 @@
+#include "router/front_door/router_metrics.h"
+
+#include <algorithm>
+
+namespace baton::router {
+namespace {
+
+constexpr const char* kRoles[] = {"prefill", "decode"};
+constexpr WorkerState kStates[] = {
+    WorkerState::kConnecting, WorkerState::kReady, WorkerState::kDraining,
+    WorkerState::kIncompatible, WorkerState::kDown};
+
+void RaiseTo(prometheus::Counter& counter, uint64_t value, uint64_t* seen) {
+  if (value > *seen) counter.Increment(static_cast<double>(value - *seen));
+  *seen = value;
+}
+
+}  // namespace
+
+RouterMetrics::RouterMetrics(Metrics* metrics)
+    : metrics_(metrics),
+      ttft_(metrics->AddHistogram("baton_ttft_seconds",
+                                  "Receipt to first non-empty text.", {},
+                                  Metrics::SecondsBuckets())),
+      tpot_(metrics->AddHistogram(
+          "baton_tpot_seconds",
+          "Per choice: first to last token over the tokens after the first.",
+          {}, Metrics::SecondsBuckets())),
+      itl_(metrics->AddHistogram("baton_itl_seconds",
+                                 "Between two outputs of one choice.", {},
+                                 Metrics::SecondsBuckets())),
+      queue_(Stage("queue")),
+      prefill_(Stage("prefill")),
+      transfer_(Stage("transfer")),
+      decode_(Stage("decode")),
+      prompt_tokens_(metrics->AddCounter("baton_tokens_total",
+                                         "Tokens of requests, by kind.",
+                                         {{"kind", "prompt"}})),
+      generated_tokens_(metrics->AddCounter("baton_tokens_total",
+                                            "Tokens of requests, by kind.",
+                                            {{"kind", "generated"}})),
+      cached_tokens_(metrics->AddCounter("baton_tokens_total",
+                                         "Tokens of requests, by kind.",
+                                         {{"kind", "cached_prompt"}})),
+      replays_(metrics->AddCounter("baton_replays_total",
+                                   "Attempts that repeated one that failed.")),
+      stale_events_(metrics->AddCounter(
+          "baton_stale_events_total",
+          "Late, duplicate or unknown messages, which changed nothing.")),
+      closed_sessions_(
+          metrics->AddCounter("baton_sessions_closed_total",
+                              "Worker sessions that this router closed: "
+                              "protocol errors, silence.")),
+      queue_requests_(metrics->AddGauge("baton_queue_requests",
+                                        "Requests that wait for a place.")),
+      queue_tokens_(metrics->AddGauge("baton_queue_tokens",
+                                      "Prompt tokens that wait for a place.")),
+      active_requests_(metrics->AddGauge("baton_active_requests",
+                                         "Requests accepted, not ended.")) {}
+
+void RouterMetrics::PromptTokens(uint64_t tokens) {
+  prompt_tokens_.Increment(static_cast<double>(tokens));
+}
+
+void RouterMetrics::GeneratedTokens(uint64_t tokens) {
+  generated_tokens_.Increment(static_cast<double>(tokens));
+}
+
+void RouterMetrics::CachedTokens(uint64_t tokens) {
+  cached_tokens_.Increment(static_cast<double>(tokens));
+}
+
+void RouterMetrics::Stages(const v1::Served& served) {
+  queue_.Observe(served.queue_ms() / 1e3);
+  prefill_.Observe(served.prefill_ms() / 1e3);
+  transfer_.Observe(served.transfer_ms() / 1e3);
+  decode_.Observe(served.decode_ms() / 1e3);
+}
+
+void RouterMetrics::Finished(absl::StatusCode code,
+                             const std::string& finish_reason) {
+  metrics_
+      ->AddCounter("baton_requests_total", "Requests that ended.",
+                   {{"code", absl::StatusCodeToString(code)},
+                    {"finish_reason", finish_reason}})
+      .Increment();
+}
+
+void RouterMetrics::Update(const RouterCore& core) {
+  const RouterCounters now = core.counters();
+  RaiseTo(replays_, now.replays, &seen_.replays);
+  RaiseTo(stale_events_, now.stale_events, &seen_.stale_events);
+  RaiseTo(closed_sessions_, now.closed_sessions, &seen_.closed_sessions);
+  queue_requests_.Set(static_cast<double>(now.waiting_requests));
+  queue_tokens_.Set(static_cast<double>(now.queued_tokens));
+  active_requests_.Set(static_cast<double>(now.active_requests));
+  if (now.worker_changes != seen_.worker_changes) {
+    seen_.worker_changes = now.worker_changes;
+    UpdateSessions(core);
+  }
+}
+
+prometheus::Histogram& RouterMetrics::Stage(const std::string& stage) {
+  return metrics_->AddHistogram("baton_stage_seconds",
+                                "Phases of answered requests.",
+                                {{"stage", stage}}, Metrics::SecondsBuckets());
+}
+
+void RouterMetrics::UpdateSessions(const RouterCore& core) {
+  std::map<std::pair<std::string, std::string>, int> count;
+  for (const v1::WorkerInfo& worker : core.Workers()) {
+    ++count[{
+        worker.hello().role() == v1::WORKER_ROLE_PREFILL ? "prefill" : "decode",
+        worker.state()}];
+  }
+  for (const char* role : kRoles) {
+    for (const WorkerState state : kStates) {
+      const std::string name(ToString(state));
+      metrics_
+          ->AddGauge("baton_worker_sessions", "Workers by role and state.",
+                     {{"worker_role", role}, {"state", name}})
+          .Set(count[{role, name}]);
+    }
+  }
+}
+
+void RequestMeter::OnEvent(const v1::GenerateEvent& event, MonotonicTime now) {
+  if (event.has_usage()) {
+    metrics_->CachedTokens(event.usage().cached_prompt_tokens());
+    metrics_->Stages(event.served());
+  }
+  if (event.has_finish()) {
+    finish_reason_ =
+        event.finish().reason() == v1::FINISH_REASON_LENGTH ? "length" : "stop";
+  }
+  if (event.token_ids().empty()) return;
+  metrics_->GeneratedTokens(event.token_ids_size());
+  if (!first_text_.has_value() && !event.text().empty()) {
+    first_text_ = now;
+    metrics_->TimeToFirstToken(now - received_);
+  }
+  Choice& choice = choices_[event.choice()];
+  if (choice.tokens == 0) {
+    choice.first = now;
+  } else {
+    metrics_->InterTokenLatency(now - choice.last);
+  }
+  choice.last = now;
+  choice.tokens += event.token_ids_size();
+  if (event.has_finish() && choice.tokens > 1) {
+    metrics_->TimePerOutputToken((choice.last - choice.first) /
+                                 static_cast<int64_t>(choice.tokens - 1));
+  }
+}
+
+void RequestMeter::OnFinish(const absl::Status& status) {
+  metrics_->Finished(status.code(), status.ok() ? finish_reason_ : "none");
+}
+
+}  // namespace baton::router

@@ -1,0 +1,83 @@
+#ifndef BATON_ROUTER_FRONT_DOOR_ROUTER_METRICS_H_
+#define BATON_ROUTER_FRONT_DOOR_ROUTER_METRICS_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/base/monotonic_time.h"
+#include "common/telemetry/metrics.h"
+#include "proto/generation.pb.h"
+#include "router/request_flow/router_core.h"
+
+namespace baton::router {
+
+// Every series of a router. One thread at a time; scraping is free.
+class RouterMetrics {
+ public:
+  // `metrics` outlives the object.
+  explicit RouterMetrics(Metrics* metrics);
+
+  void PromptTokens(uint64_t tokens);
+  void GeneratedTokens(uint64_t tokens);
+  void CachedTokens(uint64_t tokens);
+  void TimeToFirstToken(Duration d) { ttft_.Observe(Seconds(d)); }
+  void TimePerOutputToken(Duration d) { tpot_.Observe(Seconds(d)); }
+  void InterTokenLatency(Duration d) { itl_.Observe(Seconds(d)); }
+  void Stages(const v1::Served& served);
+  // `finish_reason`: "stop", "length" or "none".
+  void Finished(absl::StatusCode code, const std::string& finish_reason);
+  // Counters, queue and sessions.
+  void Update(const RouterCore& core);
+
+ private:
+  prometheus::Histogram& Stage(const std::string& stage);
+  void UpdateSessions(const RouterCore& core);
+
+  Metrics* const metrics_;
+  prometheus::Histogram& ttft_;
+  prometheus::Histogram& tpot_;
+  prometheus::Histogram& itl_;
+  prometheus::Histogram& queue_;
+  prometheus::Histogram& prefill_;
+  prometheus::Histogram& transfer_;
+  prometheus::Histogram& decode_;
+  prometheus::Counter& prompt_tokens_;
+  prometheus::Counter& generated_tokens_;
+  prometheus::Counter& cached_tokens_;
+  prometheus::Counter& replays_;
+  prometheus::Counter& stale_events_;
+  prometheus::Counter& closed_sessions_;
+  prometheus::Gauge& queue_requests_;
+  prometheus::Gauge& queue_tokens_;
+  prometheus::Gauge& active_requests_;
+  RouterCounters seen_;
+};
+
+// Measures one request as its client sees it.
+class RequestMeter {
+ public:
+  RequestMeter(RouterMetrics* metrics, MonotonicTime received)
+      : metrics_(metrics), received_(received) {}
+
+  void OnEvent(const v1::GenerateEvent& event, MonotonicTime now);
+  void OnFinish(const absl::Status& status);
+
+ private:
+  struct Choice {
+    uint64_t tokens = 0;
+    MonotonicTime first;
+    MonotonicTime last;
+  };
+
+  RouterMetrics* metrics_;
+  MonotonicTime received_;
+  std::optional<MonotonicTime> first_text_;
+  std::map<uint32_t, Choice> choices_;
+  std::string finish_reason_ = "none";
+};
+
+}  // namespace baton::router
+
+#endif  // BATON_ROUTER_FRONT_DOOR_ROUTER_METRICS_H_

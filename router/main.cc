@@ -1,0 +1,129 @@
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/base/random_bytes.h"
+#include "common/base/ready_file.h"
+#include "common/base/shutdown_signals.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/rpc_server.h"
+#include "common/telemetry/admin_server.h"
+#include "common/telemetry/log.h"
+#include "common/telemetry/metrics.h"
+#include "router/front_door/generation_service.h"
+#include "router/front_door/router_driver.h"
+#include "router/front_door/router_metrics.h"
+#include "router/front_door/served_model.h"
+#include "router/router_config.h"
+
+namespace baton::router {
+namespace {
+
+constexpr char kServiceName[] = "baton.v1.Generation";
+constexpr Duration kPoll = std::chrono::milliseconds(20);
+constexpr Duration kEndTimeout = std::chrono::seconds(2);
+constexpr Duration kFlushTimeout = std::chrono::seconds(5);
+
+void WaitForSignal(const std::atomic<int>& signals, int count) {
+  int seen = signals.load();
+  while (seen < count) {
+    signals.wait(seen);
+    seen = signals.load();
+  }
+}
+
+void Drain(RouterDriver* driver, Duration timeout,
+           const std::atomic<int>& signals) {
+  log::Info("draining: running requests have {} s", Seconds(timeout));
+  driver->Drain();
+  const MonotonicTime end = MonotonicNow() + timeout;
+  while (!driver->WaitUntilIdle(kPoll)) {
+    if (MonotonicNow() < end && signals.load() < 2) continue;
+    driver->Terminate(absl::UnavailableError("router: shutting down"));
+    driver->WaitUntilIdle(kEndTimeout);
+    return;
+  }
+}
+
+absl::Status Serve(const RouterConfig& config,
+                   const std::atomic<int>& signals) {
+  BATON_ASSIGN_OR_RETURN(ServedModel model, LoadServedModel(config.model));
+  if (!config.served_model_name.empty()) model.name = config.served_model_name;
+  const auto vocabulary =
+      static_cast<uint32_t>(model.prompts->tokenizer().vocabulary_size());
+  BATON_ASSIGN_OR_RETURN(std::unique_ptr<RoutingPolicy> policy,
+                         MakePolicy(config.policy));
+
+  Metrics metrics("router", model.name);
+  RouterMetrics router_metrics(&metrics);
+  std::unique_ptr<RpcServer> server;
+  RouterDriver driver(config.CoreOptions(vocabulary), std::move(policy),
+                      config.Members(RouterEpoch(RandomNonZero64())),
+                      &router_metrics, [&server](const absl::Status& ready) {
+                        log::Info("{}",
+                                  ready.ok() ? "serving" : ready.ToString());
+                        server->SetServing("", ready.ok());
+                        server->SetServing(kServiceName, ready.ok());
+                      });
+  GenerationService service(
+      {.policy = {.model_name = model.name,
+                  .max_context_tokens = model.context_tokens,
+                  .default_max_tokens = config.default_max_tokens,
+                  .escape_special_tokens = config.special_tokens == "safe"},
+       .max_deadline = config.max_deadline,
+       .created_unix_s = std::time(nullptr)},
+      model.prompts.get(), &driver);
+
+  BATON_ASSIGN_OR_RETURN(
+      const std::unique_ptr<AdminServer> admin,
+      AdminServer::Start({.address = config.admin,
+                          .metrics = [&] { return metrics.Render(); },
+                          .ready = [&] { return driver.ready(); }}));
+  BATON_ASSIGN_OR_RETURN(
+      server, RpcServer::Start({.address = config.listen,
+                                .insecure_any_address = config.insecure,
+                                .reflection = config.reflection},
+                               {&service}));
+  server->SetServing(kServiceName, false);
+  driver.Start();
+  log::Info("model {}: vocabulary {}, context {}; listening on {}, admin {}",
+            model.name, vocabulary, model.context_tokens, server->address(),
+            admin->address());
+  if (!config.ready_file.empty()) {
+    BATON_RETURN_IF_ERROR(WriteReadyFile(
+        config.ready_file,
+        {{"address", server->address()}, {"admin", admin->address()}}));
+  }
+
+  WaitForSignal(signals, 1);
+  Drain(&driver, config.drain_timeout, signals);
+  server->Shutdown(kFlushTimeout);
+  log::Info("stopped");
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace baton::router
+
+int main(int argc, char** argv) {
+  std::atomic<int> signals = 0;
+  const baton::ShutdownSignals handler([&](int) {
+    ++signals;
+    signals.notify_all();
+  });
+  baton::router::RouterConfig config;
+  baton::ConfigParser parser("baton-router",
+                             "Serves clients from prefill and decode workers.");
+  config.Register(&parser);
+  parser.ParseOrExit(argc, argv);
+  baton::log::InitLogging(
+      {.level = *baton::log::ParseLevel(config.log_level), .role = "router"});
+  const absl::Status status = baton::router::Serve(config, signals);
+  if (status.ok()) return 0;
+  baton::log::Error("{}", status.ToString());
+  return 1;
+}

@@ -1,0 +1,105 @@
+#include "router/router_config.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/base/strings.h"
+
+namespace baton::router {
+namespace {
+
+constexpr int64_t kMaxQueueRequests = 1'000'000;
+constexpr int64_t kMaxQueueTokens = 1'000'000'000'000;
+
+absl::Status CheckWorkers(const RouterConfig& config) {
+  if (config.decode.empty()) {
+    return absl::InvalidArgumentError(
+        "decode: at least one worker address is required");
+  }
+  for (const std::string& address : config.prefill) {
+    if (std::find(config.decode.begin(), config.decode.end(), address) !=
+        config.decode.end()) {
+      return absl::InvalidArgumentError(
+          StrCat("decode: ", address, " is also given as prefill worker"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void RouterConfig::Register(ConfigParser* parser) {
+  parser->AddHostPort("listen", &listen, "where clients connect (gRPC)");
+  parser->AddHostPort("admin", &admin, "metrics and probes (HTTP)");
+  parser->AddSwitch("insecure", &insecure,
+                    "serve plain text on addresses others can reach");
+  parser->AddSwitch("reflection", &reflection, "serve gRPC reflection");
+  parser->AddString("model", &model,
+                    "GGUF file; only tokenizer and chat template are used");
+  parser->AddString("served-model-name", &served_model_name,
+                    "what clients call the model; default: as in the file");
+  parser->AddHostPorts("prefill", &prefill, "prefill workers");
+  parser->AddHostPorts("decode", &decode, "decode workers");
+  parser->AddString("router-id", &router_id, "name of this router in logs");
+  parser->AddChoice("policy", &policy, {"least_loaded", "round_robin"},
+                    "how workers are chosen");
+  parser->AddChoice("special-tokens", &special_tokens, {"hf", "safe"},
+                    "special-token strings in prompts: as Hugging Face does, "
+                    "or as plain text");
+  parser->AddInteger("default-max-tokens", &default_max_tokens, 1,
+                     std::numeric_limits<int32_t>::max(),
+                     "length of an answer that says nothing about it");
+  parser->AddDuration("max-deadline", &max_deadline,
+                      "longest time of a request, and of those without one");
+  parser->AddInteger("max-queue-requests", &max_queue_requests, 1,
+                     kMaxQueueRequests, "requests that may wait");
+  parser->AddInteger("max-queue-tokens", &max_queue_tokens, 1, kMaxQueueTokens,
+                     "prompt tokens that may wait");
+  parser->AddDuration("max-queue-age", &max_queue_age,
+                      "longest time in the queue");
+  parser->AddInteger("max-replays", &max_replays, 0, 100,
+                     "attempts after the first, per answer");
+  parser->AddDuration("stall-timeout", &stall_timeout,
+                      "an attempt without progress is replayed");
+  parser->AddDuration("silence-timeout", &silence_timeout,
+                      "a session without events is closed");
+  parser->AddDuration("startup-grace", &startup_grace,
+                      "how long workers never seen before are waited for");
+  parser->AddDuration(
+      "unavailable-grace", &unavailable_grace,
+      "how long requests wait when all decode workers are gone");
+  parser->AddDuration("resolve-interval", &resolve_interval,
+                      "how often worker names are resolved");
+  parser->AddDuration("drain-timeout", &drain_timeout,
+                      "time for running requests after SIGTERM");
+  parser->AddString("ready-file", &ready_file,
+                    "JSON file written when the router serves");
+  parser->AddChoice("log-level", &log_level, {"debug", "info", "warn", "error"},
+                    "least important lines to log");
+  parser->Require("model");
+  parser->AddCheck([this] { return CheckWorkers(*this); });
+}
+
+RouterOptions RouterConfig::CoreOptions(uint32_t vocabulary_size) const {
+  RouterOptions options;
+  options.vocabulary_size = vocabulary_size;
+  options.admission = {max_queue_requests, max_queue_tokens, max_queue_age};
+  options.max_replays = max_replays;
+  options.stall_timeout = stall_timeout;
+  options.silence_timeout = silence_timeout;
+  options.startup_grace = startup_grace;
+  options.unavailable_grace = unavailable_grace;
+  return options;
+}
+
+MembershipOptions RouterConfig::Members(RouterEpoch epoch) const {
+  MembershipOptions options;
+  options.prefill = prefill;
+  options.decode = decode;
+  options.resolve_interval = resolve_interval;
+  options.link.router_epoch = epoch;
+  options.link.router_id = router_id;
+  return options;
+}
+
+}  // namespace baton::router
