@@ -1,0 +1,81 @@
+#include "common/worker/served_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/config/config_values.h"
+#include "common/model_file/gguf.h"
+#include "common/telemetry/log.h"
+
+namespace baton {
+namespace {
+
+// Other workers of the same machine size their pools from the same number.
+constexpr uint64_t kFreeMemoryShare = 4;
+constexpr uint64_t kMaxBlocks = uint64_t{1} << 24;
+
+}  // namespace
+
+absl::StatusOr<Limit> ChoosePoolBlocks(const WorkerOptions& options,
+                                       size_t block_bytes,
+                                       const Limit& free_memory) {
+  if (options.kv_blocks > 0) return Limit{options.kv_blocks, "--kv-blocks"};
+  const bool given = options.kv_pool_bytes > 0;
+  const uint64_t bytes =
+      given ? options.kv_pool_bytes : free_memory.value / kFreeMemoryShare;
+  const std::string reason = given ? "--kv-pool"
+                                   : StrCat("a quarter of the memory left, ",
+                                            FormatByteSize(free_memory.value),
+                                            " by ", free_memory.reason);
+  const uint64_t blocks = std::min(bytes / block_bytes, kMaxBlocks);
+  if (blocks == 0) {
+    return absl::InvalidArgumentError(
+        StrCat("kv-pool: ", FormatByteSize(bytes), " (", reason,
+               ") hold no block of ", block_bytes, " bytes"));
+  }
+  return Limit{blocks, reason};
+}
+
+absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,
+                                            kernels::Backend* backend) {
+  BATON_ASSIGN_OR_RETURN(std::unique_ptr<GgufFile> file,
+                         GgufFile::Open(options.model));
+  ServedModel served;
+  BATON_ASSIGN_OR_RETURN(served.tokenizer, Tokenizer::FromGguf(*file));
+  ModelOptions model_options;
+  model_options.kv_type =
+      options.kv_type == "f32" ? kernels::KvType::kF32 : kernels::KvType::kF16;
+  BATON_ASSIGN_OR_RETURN(served.model,
+                         Model::Load(*file, backend, model_options));
+  const ModelConfig& config = served.model->config();
+  if (static_cast<size_t>(config.vocabulary) !=
+      served.tokenizer->vocabulary_size()) {
+    return absl::InvalidArgumentError(
+        StrCat(options.model, ": the tokenizer has ",
+               served.tokenizer->vocabulary_size(), " tokens, the embedding ",
+               config.vocabulary, " rows"));
+  }
+  BATON_ASSIGN_OR_RETURN(
+      const Limit blocks,
+      ChoosePoolBlocks(options, served.model->kv_layout().block_bytes(),
+                       MemoryLimit(SystemFiles())));
+  BATON_ASSIGN_OR_RETURN(served.memory,
+                         KvMemory::Create(served.model->kv_layout(),
+                                          static_cast<uint32_t>(blocks.value)));
+  served.pool_reason = blocks.reason;
+  const uint64_t pool_tokens = blocks.value * kBlockTokens;
+  served.max_context_tokens =
+      static_cast<uint32_t>(std::min<uint64_t>(config.context, pool_tokens));
+  if (pool_tokens < static_cast<uint64_t>(config.context)) {
+    log::Warn(
+        "the KV pool holds {} tokens, less than the model's context of {}: "
+        "requests are limited to that",
+        pool_tokens, config.context);
+  }
+  return served;
+}
+
+}  // namespace baton

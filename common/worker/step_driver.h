@@ -1,0 +1,69 @@
+#ifndef BATON_COMMON_WORKER_STEP_DRIVER_H_
+#define BATON_COMMON_WORKER_STEP_DRIVER_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/engine/engine.h"
+#include "common/kv_cache/block_pool.h"
+#include "common/kv_cache/kv_memory.h"
+#include "common/model/model.h"
+#include "common/worker/scheduler_events.h"
+#include "common/worker/step_plan.h"
+
+namespace baton {
+
+// The compute thread of a worker: turns block references into memory and runs
+// forward passes, one at a time.
+class StepDriver {
+ public:
+  // Runs on the compute thread; must only hand the result on.
+  using OnDone = std::function<void(StepDone)>;
+
+  // `model` and `memory` outlive the driver. Steps have at most `max_rows`.
+  StepDriver(const Model* model, KvMemory* memory, uint32_t max_rows,
+             OnDone on_done);
+  // Waits for the step in flight; its result is still handed on.
+  ~StepDriver();
+  StepDriver(const StepDriver&) = delete;
+  StepDriver& operator=(const StepDriver&) = delete;
+
+  // Checks every reference against the pool and starts the step. Requires that
+  // no step is in flight. A step that cannot run answers with an INTERNAL
+  // status in every span. Call it where `pool` is used.
+  void Run(StepPlan plan, const BlockPool& pool);
+
+ private:
+  // What the compute thread works on.
+  struct Step {
+    uint64_t number = 0;
+    absl::Status refusal;
+    std::vector<BlockId> cleared;
+    std::vector<std::pair<BlockId, BlockId>> copies;  // from, to
+    std::vector<StepSpan> spans;
+  };
+
+  absl::Status Resolve(StepPlan& plan, const BlockPool& pool, Step* step);
+  void Loop();
+  StepResult Compute(const Step& step);
+
+  KvMemory* const memory_;
+  Engine engine_;
+  const OnDone on_done_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::optional<Step> next_;  // mutex_
+  bool stopping_ = false;     // mutex_
+  std::thread thread_;
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_WORKER_STEP_DRIVER_H_

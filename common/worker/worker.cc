@@ -1,0 +1,20 @@
+#include "common/worker/worker.h"
+
+#include "common/base/random_bytes.h"
+
+namespace baton {
+
+transfer::TransferOptions WorkerParts::transfer_options() const {
+  transfer::TransferOptions options;
+  options.epoch = epoch;
+  options.fingerprint = model->fingerprint();
+  options.layout = memory->layout();
+  options.random = FillRandom;
+  return options;
+}
+
+bool WorkerState::clean() const {
+  return ledger.free + ledger[BlockUse::kPrefix] == ledger.total();
+}
+
+}  // namespace baton

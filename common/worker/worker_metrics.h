@@ -1,0 +1,61 @@
+#ifndef BATON_COMMON_WORKER_WORKER_METRICS_H_
+#define BATON_COMMON_WORKER_WORKER_METRICS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "common/base/monotonic_time.h"
+#include "common/kv_cache/block_pool.h"
+#include "common/telemetry/metrics.h"
+#include "common/worker/step_plan.h"
+#include "kv_transfer/transfer_core.h"
+
+namespace baton {
+
+// Totals that a worker's scheduler keeps anyway.
+struct WorkerTotals {
+  Ledger ledger;
+  uint64_t steps = 0;
+  uint64_t prefill_tokens = 0;
+  uint64_t decode_tokens = 0;
+  uint64_t transfer_failures = 0;
+  uint64_t stale_messages = 0;
+};
+
+// The metrics of a worker process. Thread-safe.
+class WorkerMetrics {
+ public:
+  WorkerMetrics(std::string role, std::string model);
+
+  void OnStepPlanned(const StepPlan& plan);
+  void OnStepDone(Duration elapsed);
+  void OnTransferDone(Duration elapsed);
+  void Publish(const WorkerTotals& totals,
+               const transfer::TransferCore::Counters& transfers);
+  void PublishSessions(size_t sessions);
+
+  std::string Render() const { return metrics_.Render(); }
+
+ private:
+  Metrics metrics_;
+  std::array<prometheus::Gauge*, kBlockUses + 1> blocks_;  // last: free
+  prometheus::Gauge& sessions_;
+  prometheus::Counter& steps_;
+  prometheus::Counter& prefill_tokens_;
+  prometheus::Counter& decode_tokens_;
+  prometheus::Counter& transfer_bytes_;
+  prometheus::Counter& transfer_failures_;
+  prometheus::Counter& stale_messages_;
+  prometheus::Histogram& step_seconds_;
+  prometheus::Histogram& batch_rows_;
+  prometheus::Histogram& batch_sequences_;
+  prometheus::Histogram& transfer_seconds_;
+  std::mutex mutex_;  // counters only ever grow
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_WORKER_WORKER_METRICS_H_

@@ -1,0 +1,87 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/base/cpu_check.h"
+#include "common/base/status_macros.h"
+#include "common/config/config_parser.h"
+#include "common/worker/worker_options.h"
+#include "common/worker/worker_process.h"
+#include "decode_worker/decode_worker.h"
+#include "kernels/cpu/cpu_backend.h"
+#include "kv_transfer/ucx/ucx_transport.h"
+
+namespace baton {
+namespace {
+
+struct DecodeWorkerOptions : WorkerOptions {
+  std::string disaggregation = "auto";
+  uint32_t local_prefill_max_tokens = 64;
+  std::string batching = "continuous";
+  decode::DecodeSettings settings;
+
+  DecodeWorkerOptions() : WorkerOptions("decode-0") {}
+  void Register(ConfigParser* parser) {
+    WorkerOptions::Register(parser);
+    parser->AddChoice("disaggregation", &disaggregation,
+                      {"never", "always", "auto"},
+                      "when prompts are prefilled by another worker");
+    parser->AddInteger("local-prefill-max-tokens", &local_prefill_max_tokens, 0,
+                       1 << 20, "longest prompt prefilled here in mode auto");
+    parser->AddChoice("batching", &batching, {"continuous", "static"},
+                      "when requests join the batch");
+    parser->AddInteger("max-sequences", &settings.max_sequences, 1, 4096,
+                       "answers in the batch or about to be");
+    parser->AddReal("landing-fraction", &settings.landing_fraction, 0.01, 1,
+                    "of the pool, for KV on its way here");
+  }
+};
+
+v1::Disaggregation ModeOf(const std::string& name) {
+  if (name == "never") return v1::DISAGGREGATION_NEVER;
+  if (name == "always") return v1::DISAGGREGATION_ALWAYS;
+  return v1::DISAGGREGATION_AUTO;
+}
+
+int Main(int argc, char** argv) {
+  DecodeWorkerOptions options;
+  ConfigParser parser("baton-decode-worker",
+                      "Receives prompts' KV and generates the answers.");
+  options.Register(&parser);
+  parser.ParseOrExit(argc, argv);
+  options.settings.batching = options.batching == "static"
+                                  ? decode::Batching::kStatic
+                                  : decode::Batching::kContinuous;
+
+  WorkerWiring wiring;
+  wiring.role = v1::WORKER_ROLE_DECODE;
+  wiring.make_backend =
+      [&](int threads) -> absl::StatusOr<std::unique_ptr<kernels::Backend>> {
+    BATON_ASSIGN_OR_RETURN(const kernels::Isa isa,
+                           kernels::ParseIsa(options.isa));
+    return kernels::MakeCpuBackend({.isa = isa, .threads = threads});
+  };
+  wiring.make_transport = [&] {
+    transfer::UcxOptions ucx;
+    ucx.trusted_network = options.trusted_network;
+    return transfer::MakeUcxTransport(ucx);
+  };
+  wiring.make_worker = [&](WorkerParts parts, v1::WorkerHello hello) {
+    hello.set_max_sequences(options.settings.max_sequences);
+    hello.set_disaggregation(ModeOf(options.disaggregation));
+    hello.set_local_prefill_max_tokens(options.local_prefill_max_tokens);
+    return std::make_unique<decode::DecodeWorker>(
+        std::move(parts), options.settings, std::move(hello));
+  };
+  return RunWorker(options, wiring);
+}
+
+}  // namespace
+}  // namespace baton
+
+int main(int argc, char** argv) {
+  baton::RequireSupportedCpu();
+  return baton::Main(argc, argv);
+}
