@@ -19,10 +19,10 @@ struct MembershipOptions {
   // host:port. A name stands for all its addresses and is resolved again and
   // again; an address that no name leads to any more is used until its session
   // ends.
-  std::vector<std::string> prefill;
-  std::vector<std::string> decode;
+  std::vector<std::string> prefill{};
+  std::vector<std::string> decode{};
   Duration resolve_interval = std::chrono::seconds(5);
-  LinkOptions link;
+  LinkOptions link{};
 };
 
 // Knows the workers and keeps a session to each. Tells the sink, on the loop:
