@@ -8,8 +8,72 @@
 #include "common/config/config_values.h"
 #include "common/model_file/gguf.h"
 #include "decode_worker/inspect/model_report.h"
+#include "nlohmann/json.hpp"
 
+namespace baton {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json IdOrNull(const std::optional<TokenId>& id) {
+  return id ? Json(*id) : Json(nullptr);
+}
+
+Json ConfigJson(const ModelConfig& config) {
+  return {{"name", config.name},           {"layers", config.layers},
+          {"width", config.width},         {"heads", config.heads},
+          {"kv_heads", config.kv_heads},   {"head_dim", config.head_dim},
+          {"ffn_width", config.ffn_width}, {"vocabulary", config.vocabulary},
+          {"context", config.context},     {"rotary_dims", config.rotary_dims},
+          {"rope_base", config.rope_base}, {"rms_epsilon", config.rms_epsilon}};
+}
+
+Json KvJson(const ModelReport& report, std::optional<uint64_t> pool_bytes) {
+  Json kv;
+  for (const kernels::KvType type :
+       {kernels::KvType::kF16, kernels::KvType::kF32}) {
+    Json& entry = kv[std::string(KvTypeName(type))];
+    entry["bytes_per_token"] = report.KvBytesPerToken(type);
+    if (pool_bytes) {
+      entry["pool_bytes"] = *pool_bytes;
+      entry["pool_tokens"] = report.KvTokens(type, *pool_bytes);
+    }
+  }
+  return kv;
+}
+
+std::string ToJson(const ModelReport& report,
+                   std::optional<uint64_t> pool_bytes) {
+  Json json = {{"path", report.path},
+               {"file_bytes", report.file_bytes},
+               {"architecture", report.architecture},
+               {"served", report.refusals.empty()},
+               {"refusals", report.refusals},
+               {"chat_template", report.chat_template}};
+  json["tensor_types"] = Json::array();
+  for (const ModelReport::TypeTotal& total : report.types) {
+    json["tensor_types"].push_back({{"type", total.type},
+                                    {"tensors", total.tensors},
+                                    {"elements", total.elements},
+                                    {"bytes", total.bytes}});
+  }
+  if (report.config) {
+    json["config"] = ConfigJson(*report.config);
+    json["kv_cache"] = KvJson(report, pool_bytes);
+  }
+  if (report.tokenizer) {
+    json["tokenizer"] = {
+        {"kind", report.tokenizer->kind},
+        {"pre_tokenizer", report.tokenizer->pre_tokenizer},
+        {"vocabulary", report.tokenizer->vocabulary},
+        {"bos", IdOrNull(report.tokenizer->bos)},
+        {"eos", IdOrNull(report.tokenizer->eos)},
+        {"end_of_generation", report.tokenizer->end_of_generation}};
+  }
+  return json.dump(2, ' ', /*ensure_ascii=*/false,
+                   Json::error_handler_t::replace) +
+         "\n";
+}
 
 constexpr int kServed = 0;
 constexpr int kRefused = 1;
@@ -21,9 +85,7 @@ int Fail(const absl::Status& status) {
   return kUnreadable;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Run(int argc, char** argv) {
   std::string path;
   std::string pool;
   bool json = false;
@@ -41,18 +103,23 @@ int main(int argc, char** argv) {
 
   std::optional<uint64_t> pool_bytes;
   if (!pool.empty()) {
-    const auto size = baton::ParseByteSize(pool);
+    const auto size = ParseByteSize(pool);
     if (!size.ok()) {
       return Fail(absl::InvalidArgumentError(
           "--kv: " + std::string(size.status().message())));
     }
     pool_bytes = *size;
   }
-  const auto file = baton::GgufFile::Open(path);
+  const auto file = GgufFile::Open(path);
   if (!file.ok()) return Fail(file.status());
-  const baton::ModelReport report = baton::ModelReport::Of(**file);
+  const ModelReport report = ModelReport::Of(**file);
   const std::string text =
       json ? ToJson(report, pool_bytes) : ToText(report, pool_bytes);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return report.refusals.empty() ? kServed : kRefused;
 }
+
+}  // namespace
+}  // namespace baton
+
+int main(int argc, char** argv) { return baton::Run(argc, argv); }

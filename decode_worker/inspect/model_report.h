@@ -48,10 +48,8 @@ struct ModelReport {
   std::vector<std::string> refusals;  // empty: Baton serves the file
 };
 
-// For people and for programs.
+// For people; strings of the file are shown without control characters.
 std::string ToText(const ModelReport& report,
-                   std::optional<uint64_t> pool_bytes);
-std::string ToJson(const ModelReport& report,
                    std::optional<uint64_t> pool_bytes);
 
 }  // namespace baton

@@ -5,7 +5,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 #include "tests/support/tiny_model.h"
 
 namespace baton {
@@ -99,7 +98,6 @@ TEST(ModelReportTest, OtherArchitecturesAreRefusedButShown) {
   EXPECT_EQ(report.KvBytesPerToken(KvType::kF16), 0u);
   EXPECT_EQ(report.KvTokens(KvType::kF16, 1 << 20), 0u);
   EXPECT_THAT(ToText(report, 1 << 20), HasSubstr("refused"));
-  EXPECT_FALSE(nlohmann::json::parse(ToJson(report, 1 << 20))["served"]);
 }
 
 TEST(ModelReportTest, TextIsReadable) {
@@ -118,25 +116,6 @@ TEST(ModelReportTest, TextHidesControlCharacters) {
   writer.RemoveKey("general.name");
   writer.AddString("general.name", "evil\x1b[2Jmodel");
   EXPECT_THAT(ToText(Report(writer), {}), Not(HasSubstr("\x1b")));
-}
-
-TEST(ModelReportTest, JsonHasTheSameFacts) {
-  const auto json = nlohmann::json::parse(ToJson(Report(Quantised()), 8192));
-  EXPECT_EQ(json["architecture"], "llama");
-  EXPECT_EQ(json["served"], true);
-  EXPECT_EQ(json["config"]["heads"], 4);
-  EXPECT_EQ(json["tensor_types"][0]["type"], "Q4_1");
-  EXPECT_EQ(json["kv_cache"]["f16"]["bytes_per_token"], 256);
-  EXPECT_EQ(json["kv_cache"]["f16"]["pool_tokens"], 32);
-  EXPECT_EQ(json["tokenizer"]["eos"], 2);
-}
-
-TEST(ModelReportTest, JsonSurvivesInvalidUtf8) {
-  GgufWriter writer = Quantised();
-  writer.RemoveKey("general.name");
-  writer.AddString("general.name", "\xff\xfe");
-  const std::string text = ToJson(Report(writer), {});
-  EXPECT_FALSE(nlohmann::json::parse(text, nullptr, false).is_discarded());
 }
 
 }  // namespace
