@@ -37,6 +37,9 @@ void ServedAccount::Landed(const v1::Landed& landed, MonotonicTime now) {
 
 void ServedAccount::Done(const v1::AttemptDone& done) {
   if (!cached_tokens_.has_value()) cached_tokens_ = done.cached_tokens();
+  if (served_.prefill_chunks() == 0) {
+    served_.set_prefill_chunks(done.prefill_chunks());
+  }
 }
 
 void ServedAccount::EndedAtFirstToken() {
