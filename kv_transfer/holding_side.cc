@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/mutants.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -192,6 +193,9 @@ void HoldingSide::FinishIfOver(TransferSession* session) {
   if (session->state() == SessionState::kAcked && session->quiet()) {
     context_->events.push_back(TransferAcked{
         session->id(), session->pushed_bytes(), session->pushed_blocks()});
+    if (BATON_MUTANT("double_acknowledge")) {
+      context_->events.push_back(context_->events.back());
+    }
     Forget(session);
   } else if (session->state() == SessionState::kAborting && session->over()) {
     context_->events.push_back(TransferClosed{session->id()});
