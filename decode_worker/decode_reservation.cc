@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/base/check.h"
+#include "common/base/mutants.h"
 #include "common/base/strings.h"
 #include "decode_worker/decode_scheduler.h"
 
@@ -128,7 +129,7 @@ std::string DecodeScheduler::WhyNoRoom(const BlockDemand& demand,
 
 void DecodeScheduler::Release(SessionId session, AttemptId attempt) {
   auto it = attempts_.find({session, attempt});
-  if (it == attempts_.end()) {
+  if (it == attempts_.end() || BATON_MUTANT("lost_release")) {
     ++counters_.stale_messages;
     return;
   }

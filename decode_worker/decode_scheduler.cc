@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/mutants.h"
 #include "common/base/strings.h"
 
 namespace baton::decode {
@@ -105,7 +106,8 @@ void DecodeScheduler::Close(DecodeJob& job, const absl::Status& failure,
 
 void DecodeScheduler::GiveBackBlocks(DecodeJob& job) {
   if (job.in_step) return;
-  if (job.context_use != BlockUse::kQuarantine) {
+  if (job.context_use != BlockUse::kQuarantine ||
+      BATON_MUTANT("no_quarantine")) {
     ReleaseBlocks(job.context, &job.context_use);
   }
   ReleaseBlocks(job.growth, &job.growth_use);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/check.h"
+#include "common/base/mutants.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -388,7 +389,9 @@ void PrefillScheduler::Close(Job& job, const absl::Status& failure,
     waiting_tokens_ -= job.tokens;
   }
   chunks_.Remove(job.id);
-  accounts_.ReturnTokens(job.session, job.tokens - job.computed);
+  if (!BATON_MUTANT("credit_leak")) {
+    accounts_.ReturnTokens(job.session, job.tokens - job.computed);
+  }
   if (!failure.ok()) SendFailure(job.session, job.attempt, failure, retryable);
   if (job.link == Link::kOpen) {
     job.link = Link::kAborting;
@@ -404,7 +407,8 @@ void PrefillScheduler::GiveBackBlocks(Job& job) {
     BATON_CHECK(pool_.Release(job.blocks, BlockUse::kRunning).ok());
     job.holds_running = false;
   }
-  if (job.link == Link::kNone || job.link == Link::kOver) {
+  if (job.link == Link::kNone || job.link == Link::kOver ||
+      BATON_MUTANT("free_while_sending")) {
     absl::Span<const BlockRef> sent(job.blocks.data(), job.pushed);
     BATON_CHECK(pool_.Release(sent, BlockUse::kSending).ok());
     job.pushed = 0;

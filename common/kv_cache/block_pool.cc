@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "common/base/mutants.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -84,7 +85,8 @@ absl::Status BlockPool::Release(absl::Span<const BlockRef> blocks,
     Block& block = blocks_[ref.id.value()];
     if (block.free || StateOf(block) != kBlockUses) continue;
     block.free = true;
-    block.generation = Generation(block.generation.value() + 1);
+    const uint32_t step = BATON_MUTANT("same_generation") ? 0 : 1;
+    block.generation = Generation(block.generation.value() + step);
     free_.push_back(ref.id.value());
     std::push_heap(free_.begin(), free_.end(), std::greater<>());
   }
@@ -121,7 +123,8 @@ absl::Status BlockPool::Resolve(const BlockRef& ref) const {
         StrCat("block ", id, ": the pool has ", blocks_.size()));
   }
   const Block& block = blocks_[id];
-  if (ref.generation != block.generation) {
+  if (ref.generation != block.generation &&
+      !BATON_MUTANT("no_generation_check")) {
     return absl::FailedPreconditionError(
         StrCat("block ", id, ": stale generation ", ref.generation.value(),
                ", now ", block.generation.value()));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/mutants.h"
 
 namespace baton {
 
@@ -26,6 +27,10 @@ Sequence::Sequence(std::shared_ptr<const SequenceParams> params,
   for (const TokenId token : generated) {
     finished_ = Feed(token, &already_sent).has_value();
     if (finished_) break;
+  }
+  if (BATON_MUTANT("replay_forgets_penalties")) {
+    counts_ = TokenCounts();
+    counts_.AddPrompt(params_->prompt);
   }
 }
 

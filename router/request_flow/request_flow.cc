@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/mutants.h"
 #include "common/base/strings.h"
 
 namespace baton::router {
@@ -329,7 +330,10 @@ RequestFlow::Appended RequestFlow::Append(const Attempt& attempt,
     return Appended::kWrong;
   }
   Choice& choice = choices_[delta->choice()];
-  if (delta->index() < choice.tokens.size()) return Appended::kDuplicate;
+  if (delta->index() < choice.tokens.size() &&
+      !BATON_MUTANT("duplicate_token_index")) {
+    return Appended::kDuplicate;
+  }
   if (choice.finished || delta->index() > choice.tokens.size() ||
       delta->token_id() >= limits_.vocabulary_size) {
     return Appended::kWrong;

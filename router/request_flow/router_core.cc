@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/mutants.h"
 #include "common/base/strings.h"
 
 namespace baton::router {
@@ -109,7 +110,7 @@ void RouterCore::On(ClientRequest event) {
           .first->second;
   CountWaiting(&entry, true);
   waiting_.emplace(item.id, WaitingWork{id, now_, std::move(work)});
-  deadlines_.Set(id, deadline);
+  if (!BATON_MUTANT("deadline_ignored")) deadlines_.Set(id, deadline);
   dispatch_ = true;
 }
 
