@@ -32,6 +32,9 @@ class Client {
   const std::string& name() const { return name_; }
   const ClientPlan& plan() const { return plan_; }
   State state() const { return state_; }
+  bool running() const {
+    return state_ == State::kRunning || state_ == State::kCancelled;
+  }
   bool over() const {
     return state_ == State::kEnded || state_ == State::kAbandoned;
   }

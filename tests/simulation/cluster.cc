@@ -12,9 +12,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kGrace = milliseconds(100);
-// From the end of the last request until every block must be back: covers the
-// longest landing timeout and the forced close of its link.
-constexpr Duration kSettleTime = seconds(10);
+// From healing and the end of the last request until every block must be back:
+// covers the longest freeze, landing timeout and forced close of a link.
+constexpr Duration kSettleTime = seconds(20);
+// The same where nothing ever went wrong: a step, an abort and its answer.
+constexpr Duration kCalmSettleTime = seconds(1);
 constexpr uint64_t kMaxEvents = 5'000'000;
 
 }  // namespace
@@ -45,26 +47,30 @@ Outcome Cluster::Run() {
   PlanClients();
   PlanFaults();
   Outcome outcome;
+  const bool calm = scenario_.undisturbed();
+  const Duration settle_time = calm ? kCalmSettleTime : kSettleTime;
   MonotonicTime next_look = start_;
-  MonotonicTime last_end = start_;
+  MonotonicTime busy_until = start_;
   while (!monitor_.violation().has_value() && events_.RunNext()) {
-    outcome.digest =
-        outcome.digest * 0x9E3779B97F4A7C15u +
-        static_cast<uint64_t>(events_.now().time_since_epoch().count());
+    const MonotonicTime now = events_.now();
+    outcome.digest = outcome.digest * 0x9E3779B97F4A7C15u +
+                     static_cast<uint64_t>(now.time_since_epoch().count());
     if (events_.tasks_run() > kMaxEvents) {
       monitor_.Violation("cluster", "events without end");
     }
-    if (!healed_ || events_.now() < next_look) continue;
-    next_look = events_.now() + milliseconds(50);
-    if (!AllClientsOver()) {
-      last_end = events_.now();
+    if (now < next_look) continue;
+    next_look = now + milliseconds(50);
+    if ((!healed_ && !calm) ||
+        std::any_of(clients_.begin(), clients_.end(),
+                    [](const Client& client) { return client.running(); })) {
+      busy_until = now;
       continue;
     }
     const std::string unsettled = Unsettled();
-    if (unsettled.empty()) break;
-    if (events_.now() > last_end + kSettleTime) {
+    if (!unsettled.empty() && now > busy_until + settle_time) {
       monitor_.Violation("cluster", StrCat("not at rest: ", unsettled));
     }
+    if (unsettled.empty() && healed_ && AllClientsOver()) break;
   }
   for (size_t place = 0; place < size(); ++place) CrashWorker(place);
   for (size_t i = 0; i < routers_.size(); ++i) routers_[i] = nullptr;

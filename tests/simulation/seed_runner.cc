@@ -16,7 +16,7 @@ std::string Campaign::ToString() const {
   char hours[32];
   std::snprintf(hours, sizeof(hours), "%.1f", Seconds(simulated) / 3600);
   std::string text = StrCat(seeds_run, " seeds, ", hours, " simulated hours, ",
-                            events, " events\n");
+                            events, " events, digest ", digest, "\n");
   for (const auto& [what, times] : counts) {
     StrAppend(&text, "  ", times, " ", what, "\n");
   }
@@ -37,6 +37,7 @@ Campaign RunSeeds(uint64_t first, uint64_t last) {
       ++campaign.seeds_run;
       campaign.events += outcome.events;
       campaign.simulated += outcome.simulated;
+      campaign.digest ^= outcome.digest;
       for (const auto& [what, times] : outcome.counts) {
         campaign.counts[what] += times;
       }

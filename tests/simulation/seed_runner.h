@@ -15,6 +15,7 @@ struct Campaign {
   uint64_t seeds_run = 0;
   uint64_t events = 0;
   Duration simulated{};
+  uint64_t digest = 0;  // over all seeds: equal for equal runs
   std::map<std::string, uint64_t, std::less<>> counts;
   // The lowest seed that violated a property, and how.
   std::optional<std::pair<uint64_t, std::string>> failure;

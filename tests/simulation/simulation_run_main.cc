@@ -17,6 +17,7 @@ int RunOne(uint64_t seed, bool trace) {
   campaign.seeds_run = 1;
   campaign.events = outcome.events;
   campaign.simulated = outcome.simulated;
+  campaign.digest = outcome.digest;
   campaign.counts = outcome.counts;
   std::printf("%s", campaign.ToString().c_str());
   if (!outcome.violation.has_value()) return 0;
