@@ -17,8 +17,8 @@ struct ChatTurn {
 };
 
 struct ChatTemplateLimits {
-  int max_steps = 1'000'000;          // evaluated nodes
-  int max_depth = 64;                 // nested expressions, blocks and calls
+  int max_steps = 1'000'000;  // evaluated nodes
+  int max_depth = 64;         // nested expressions, blocks and calls
   size_t max_output_bytes = 4 << 20;
 };
 
