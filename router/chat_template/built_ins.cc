@@ -26,8 +26,9 @@ std::optional<Value> LoopAttribute(const LoopObject& loop,
   if (name == "first") return Value(index == 0);
   if (name == "last") return Value(index + 1 == length);
   if (name == "length") return Value(length);
-  if (name == "depth") return Value(int64_t{loop.depth});
-  if (name == "depth0") return Value(int64_t{loop.depth - 1});
+  // Only recursive loops, which are not supported, get deeper.
+  if (name == "depth") return Value(int64_t{1});
+  if (name == "depth0") return Value(int64_t{0});
   if (name == "previtem") {
     return index > 0 ? loop.items[loop.index - 1]
                      : Value::Undefined("there is no previous item");

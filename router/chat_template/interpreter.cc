@@ -106,8 +106,6 @@ absl::StatusOr<Interpreter::Flow> Interpreter::Do(const ForStatement& statement,
   loops_.push_back(std::make_unique<LoopObject>());
   LoopObject& loop = *loops_.back();
   loop.items = std::move(items);
-  loop.depth = ++loop_depth_;
-  absl::Cleanup leave = [this] { --loop_depth_; };
   for (; loop.index < loop.items.size(); ++loop.index) {
     BATON_RETURN_IF_ERROR(budget_.Steps(1));
     Scope inner(&scope);

@@ -122,7 +122,6 @@ class Interpreter {
   Scope globals_{nullptr};
   Scope root_{&globals_};  // the template's own top level
   MarkedText output_;
-  int loop_depth_ = 0;
   // Owned here because values only point to them.
   std::vector<std::unique_ptr<NamespaceObject>> namespaces_;
   std::vector<std::unique_ptr<LoopObject>> loops_;

@@ -156,8 +156,7 @@ absl::StatusOr<ValueList> SplitAtSpace(const MarkedText& text, int64_t most,
     BATON_RETURN_IF_ERROR(budget.Steps(1));
     const size_t begin = text.size() - rest.size();
     if (most-- == 0) {
-      const std::string_view last = StripRight(rest);
-      parts.emplace_back(text.Substring(begin, begin + last.size()));
+      parts.emplace_back(text.Substring(begin, text.size()));
       break;
     }
     size_t end = begin;

@@ -124,7 +124,6 @@ class Value {
 struct LoopObject {
   ValueList items;
   size_t index = 0;
-  int depth = 1;
   Value changed;  // last arguments of loop.changed(), None before
 };
 
