@@ -59,7 +59,8 @@ struct DecodeJob {
   v1::Ticket ticket;                 // for a repeated request
 
   uint32_t computed = 0;  // context tokens, local prefill
-  uint32_t steps = 0;
+  uint32_t chunks = 0;    // of it
+  uint32_t steps = 0;     // with decode rows
   MonotonicTime ready, prefill_started, decode_started;
   double queue_ms = 0, prefill_ms = 0;
 };

@@ -146,6 +146,7 @@ absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
     return absl::OkStatus();
   }
   job.computed += row.prefill_tokens;
+  ++job.chunks;
   counters_.prefill_tokens += row.prefill_tokens;
   accounts_.ReturnTokens(job.session, row.prefill_tokens);
   if (!row.prefill_ends) return absl::OkStatus();
@@ -187,6 +188,7 @@ void DecodeScheduler::Finish(DecodeJob& job, MonotonicTime now) {
     done.set_decode_ms(Milliseconds(now - job.decode_started));
   }
   done.set_steps(job.steps);
+  done.set_prefill_chunks(job.chunks);
   Send(job.session, std::move(event));
   Close(job, absl::OkStatus(), false);
 }

@@ -26,10 +26,10 @@ absl::StatusOr<Limit> ChoosePoolBlocks(const WorkerOptions& options,
   const bool given = options.kv_pool_bytes > 0;
   const uint64_t bytes =
       given ? options.kv_pool_bytes : free_memory.value / kFreeMemoryShare;
-  const std::string reason = given ? "--kv-pool"
-                                   : StrCat("a quarter of the memory left, ",
-                                            FormatByteSize(free_memory.value),
-                                            " by ", free_memory.reason);
+  const std::string reason =
+      given ? "--kv-pool"
+            : StrCat("a quarter of the ", free_memory.value >> 20, " MiB that ",
+                     free_memory.reason, " leaves");
   const uint64_t blocks = std::min(bytes / block_bytes, kMaxBlocks);
   if (blocks == 0) {
     return absl::InvalidArgumentError(

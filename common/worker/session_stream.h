@@ -24,7 +24,8 @@
 
 namespace baton {
 
-// One call. Finish is called once, with no write in flight.
+// One call. Finish is called once, with no write in flight. A write that a
+// silent router keeps in flight ends with the connection's keepalive.
 template <class Command, class Event>
 class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
  public:
@@ -59,6 +60,7 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
       log::Warn("session {}: the router does not read, cutting it off",
                 session_.load());
       EndLocked(absl::ResourceExhaustedError("the router does not read"));
+      context_->TryCancel();
       return;
     }
     WriteLocked();
@@ -183,11 +185,7 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
     if (ending_) return;
     ending_ = true;
     status_ = ToGrpcStatus(status);
-    if (writing_) {
-      context_->TryCancel();
-    } else {
-      FinishLocked();
-    }
+    if (!writing_) FinishLocked();
   }
   void FinishLocked() {
     if (finished_) return;

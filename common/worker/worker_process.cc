@@ -137,13 +137,14 @@ absl::StatusOr<int> Run(const WorkerOptions& options,
   BATON_ASSIGN_OR_RETURN(ServedModel served,
                          LoadServedModel(options, backend.get()));
   const size_t block_bytes = served.model->kv_layout().block_bytes();
-  log::Info("{}: {} of weights, loaded in {:.0f} ms",
+  log::Info("{}: {:.1f} MiB of weights, loaded in {:.0f} ms",
             served.model->config().name,
-            FormatByteSize(served.model->weight_bytes()),
+            static_cast<double>(served.model->weight_bytes()) / (1 << 20),
             Milliseconds(MonotonicNow() - load_start));
-  log::Info("KV pool: {} blocks of {} bytes ({}), context {} tokens",
-            served.memory->blocks(), block_bytes, served.pool_reason,
-            served.max_context_tokens);
+  log::Info("KV pool: {} blocks of {} KiB, {} tokens ({}); context {} tokens",
+            served.memory->blocks(), block_bytes >> 10,
+            uint64_t{served.memory->blocks()} * kBlockTokens,
+            served.pool_reason, served.max_context_tokens);
 
   WorkerMetrics metrics(std::string(RoleName(wiring.role)),
                         served.model->config().name);

@@ -1,0 +1,70 @@
+#include "common/worker/scheduler_driver.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <variant>
+#include <vector>
+
+namespace baton {
+namespace {
+
+struct Question {
+  int value = 0;
+};
+struct Answer {
+  int value = 0;
+};
+
+// Asks to double what it is told, and to be ticked once.
+class ToyScheduler {
+ public:
+  using Event = std::variant<Question, Answer, Tick>;
+  using Action = Question;
+
+  std::vector<Action> Handle(Event event, MonotonicTime now) {
+    if (auto* question = std::get_if<Question>(&event)) {
+      log.push_back(question->value);
+      return {{question->value}, {question->value + 1}};
+    }
+    if (auto* answer = std::get_if<Answer>(&event)) {
+      log.push_back(answer->value);
+      tick_at = now + std::chrono::milliseconds(1);
+    } else {
+      ticked = true;
+      tick_at = kNever;
+    }
+    return {};
+  }
+  MonotonicTime NextDeadline() const { return tick_at; }
+
+  std::vector<int> log;
+  bool ticked = false;
+  MonotonicTime tick_at = kNever;
+};
+
+TEST(SchedulerDriver, AnswersComeAfterTheActionsOfTheirEvent) {
+  std::vector<int> executed;
+  std::atomic<int> afters = 0;
+  SchedulerDriver<ToyScheduler>* self = nullptr;
+  SchedulerDriver<ToyScheduler> driver(
+      "toy", ToyScheduler(),
+      [&](Question action) {
+        executed.push_back(action.value);
+        self->Feed(Answer{action.value * 100});
+      },
+      [&](const ToyScheduler&) { ++afters; });
+  self = &driver;
+  driver.Post(Question{1});
+  driver.Post(Question{5});
+  EXPECT_EQ(driver.Ask([](const ToyScheduler& s) { return s.log; }),
+            (std::vector<int>{1, 100, 200, 5, 500, 600}));
+  EXPECT_EQ(executed, (std::vector<int>{1, 2, 5, 6}));
+  EXPECT_EQ(afters, 2);
+  while (!driver.Ask([](const ToyScheduler& s) { return s.ticked; })) {
+  }
+  driver.Stop();
+}
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,175 @@
+#include "decode_worker/decode_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "tests/unit/decode_worker/engine_pair.h"
+
+namespace baton {
+namespace {
+
+// Per choice: (index, token, bits of the logprob, text).
+using Output = std::map<
+    uint32_t,
+    std::vector<std::tuple<uint32_t, uint32_t, uint32_t, std::string>>>;
+
+template <class Tokens>
+void Collect(uint64_t attempt, const Tokens& tokens, Output* output) {
+  for (const v1::TokenDelta& token : tokens) {
+    if (token.attempt_id() != attempt) continue;
+    (*output)[token.choice()].emplace_back(
+        token.index(), token.token_id(),
+        std::bit_cast<uint32_t>(token.logprob()), token.text());
+  }
+}
+
+v1::SequenceSpec MakeSpec(uint32_t prompt, uint32_t choices, bool seeded) {
+  v1::SequenceSpec spec;
+  for (uint32_t i = 0; i < prompt; ++i) {
+    spec.add_prompt_token_ids(3 + (i * 37 + prompt) % 250);
+  }
+  v1::SamplingSpec& sampling = *spec.mutable_sampling();
+  sampling.set_temperature(seeded ? 1 : 0);
+  sampling.set_top_p(1);
+  sampling.set_repetition_penalty(seeded ? 1.2f : 1);
+  sampling.set_seed(99);
+  sampling.set_logprobs(true);
+  spec.set_max_tokens(20);
+  spec.set_ignore_eos(true);
+  for (uint32_t i = 0; i < choices; ++i) spec.add_choices()->set_index(i);
+  return spec;
+}
+
+class DecodeEngineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto path = WriteTinyModel(testing::TempDir(), {});
+    ASSERT_TRUE(path.ok()) << path.status();
+    path_ = *path;
+  }
+
+  void Finish(EnginePair& pair, uint64_t attempt, Output* output) {
+    bool done = false;
+    while (!done) {
+      auto event =
+          pair.events.Take<v1::DecodeEvent>([](const v1::DecodeEvent& e) {
+            return e.has_tokens() || e.has_done();
+          });
+      Collect(attempt, event.tokens().tokens(), output);
+      done = !event.has_tokens();
+    }
+  }
+  Output Alone(EnginePair& pair, uint64_t attempt,
+               const v1::SequenceSpec& spec) {
+    Output output;
+    pair.Serve(attempt, spec);
+    Finish(pair, attempt, &output);
+    return output;
+  }
+  Output HandedOver(EnginePair& pair, uint64_t attempt,
+                    const v1::SequenceSpec& spec) {
+    Output output;
+    const v1::Ticket ticket = pair.Reserve(attempt, spec);
+    pair.StartPrefill(attempt, spec, ticket);
+    const auto first = pair.events.Take<v1::PrefillEvent>(
+        [](const v1::PrefillEvent& e) { return e.has_first_tokens(); });
+    Collect(attempt, first.first_tokens().tokens(), &output);
+    const auto landed = pair.events.Take<v1::DecodeEvent>(
+        [](const v1::DecodeEvent& e) { return e.has_landed(); });
+    EXPECT_EQ(landed.landed().blocks(),
+              BlocksFor(spec.prompt_token_ids_size()));
+    EXPECT_EQ(landed.landed().transport(), "loopback");
+    Finish(pair, attempt, &output);
+    pair.events.Take<v1::PrefillEvent>(
+        [](const v1::PrefillEvent& e) { return e.has_handed_over(); });
+    return output;
+  }
+
+  std::string path_;
+};
+
+TEST_F(DecodeEngineTest, HandOverGivesTheBitsOfOneProcess) {
+  EnginePair small(path_, 16), large(path_, 128);
+  uint64_t attempt = 1;
+  for (uint32_t prompt : {1u, 15u, 16u, 17u, 63u, 100u}) {
+    for (uint32_t choices : {1u, 3u}) {
+      const auto spec = MakeSpec(prompt, choices, choices > 1);
+      const Output expected = Alone(large, attempt++, spec);
+      ASSERT_EQ(expected.size(), choices);
+      ASSERT_EQ(expected.at(0).size(), 20u);
+      EXPECT_EQ(Alone(small, attempt++, spec), expected) << prompt;
+      EXPECT_EQ(HandedOver(small, attempt++, spec), expected) << prompt;
+      EXPECT_EQ(HandedOver(large, attempt++, spec), expected) << prompt;
+    }
+  }
+  small.ExpectCleanPools();
+  large.ExpectCleanPools();
+}
+
+TEST_F(DecodeEngineTest, ReplayContinuesWithTheSameBits) {
+  EnginePair pair(path_, 32);
+  const auto spec = MakeSpec(40, 1, true);
+  const Output whole = Alone(pair, 1, spec);
+  auto replay = spec;
+  for (uint32_t i = 0; i < 7; ++i) {
+    replay.mutable_choices(0)->add_generated_token_ids(
+        std::get<1>(whole.at(0)[i]));
+  }
+  Output expected;
+  expected[0].assign(whole.at(0).begin() + 7, whole.at(0).end());
+  EXPECT_EQ(Alone(pair, 2, replay), expected);
+  const v1::Ticket ticket = pair.Reserve(3, replay);
+  EXPECT_EQ(ticket.token_count(), 47u);
+  pair.StartPrefill(3, replay, ticket);
+  Output output;
+  const auto first = pair.events.Take<v1::PrefillEvent>(
+      [](const v1::PrefillEvent& e) { return e.has_first_tokens(); });
+  Collect(3, first.first_tokens().tokens(), &output);
+  Finish(pair, 3, &output);
+  EXPECT_EQ(output, expected);
+  pair.ExpectCleanPools();
+}
+
+TEST_F(DecodeEngineTest, CancelsAtRandomMomentsLeaveNothingBehind) {
+  EnginePair pair(path_, 16);
+  std::mt19937 random(3);
+  for (uint64_t attempt = 1; attempt <= 100; ++attempt) {
+    const auto spec = MakeSpec(1 + random() % 120, 1 + random() % 2, true);
+    const bool local = random() % 3 == 0;
+    if (local) {
+      pair.Serve(attempt, spec);
+    } else {
+      pair.StartPrefill(attempt, spec, pair.Reserve(attempt, spec));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 6000));
+    v1::DecodeCommand release;
+    release.mutable_release()->set_attempt_id(attempt);
+    v1::PrefillCommand cancel;
+    cancel.mutable_cancel()->set_attempt_id(attempt);
+    pair.Command(release);
+    pair.Command(cancel);
+    if (random() % 4 == 0) pair.ExpectCleanPools();
+  }
+  pair.ExpectCleanPools();
+}
+
+TEST_F(DecodeEngineTest, TicketThatWasReleasedIsRefused) {
+  EnginePair pair(path_, 16);
+  const auto spec = MakeSpec(40, 1, false);
+  const v1::Ticket ticket = pair.Reserve(1, spec);
+  v1::DecodeCommand release;
+  release.mutable_release()->set_attempt_id(1);
+  pair.Command(release);
+  pair.StartPrefill(1, spec, ticket);
+  const auto failed = pair.events.Take<v1::PrefillEvent>(
+      [](const v1::PrefillEvent& e) { return e.has_failed(); });
+  EXPECT_TRUE(failed.failed().retryable()) << failed.failed().message();
+  pair.ExpectCleanPools();
+}
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,172 @@
+#ifndef BATON_TESTS_UNIT_DECODE_WORKER_ENGINE_PAIR_H_
+#define BATON_TESTS_UNIT_DECODE_WORKER_ENGINE_PAIR_H_
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/model_file/gguf.h"
+#include "common/worker/vocabulary_adapter.h"
+#include "decode_worker/decode_engine.h"
+#include "kernels/cpu/cpu_backend.h"
+#include "kv_transfer/loopback/loopback_transport.h"
+#include "prefill_worker/prefill_engine.h"
+#include "tests/support/tiny_model.h"
+
+namespace baton {
+
+// A model of its own with memory, as one worker has it.
+struct LoadedWorker {
+  std::unique_ptr<kernels::Backend> backend;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<KvMemory> memory;
+  std::shared_ptr<const Vocabulary> vocabulary;
+
+  LoadedWorker(const std::string& path, uint32_t blocks) {
+    auto file = GgufFile::Open(path);
+    EXPECT_TRUE(file.ok()) << file.status();
+    backend = *kernels::MakeCpuBackend({});
+    model = *Model::Load(**file, backend.get(), {});
+    memory = *KvMemory::Create(model->kv_layout(), blocks);
+    vocabulary = VocabularyOf(*Tokenizer::FromGguf(**file));
+  }
+  WorkerParts Parts(uint64_t epoch, uint32_t step_tokens,
+                    std::unique_ptr<transfer::Transport> transport) const {
+    WorkerParts parts;
+    parts.epoch = WorkerEpoch(epoch);
+    parts.model = model.get();
+    parts.memory = memory.get();
+    parts.vocabulary = vocabulary;
+    parts.max_context_tokens = static_cast<uint32_t>(model->config().context);
+    parts.step_tokens = step_tokens;
+    parts.transport = std::move(transport);
+    return parts;
+  }
+};
+
+// Events of both workers in the order they came, load reports left out.
+class EventQueue {
+ public:
+  using Event = std::variant<v1::PrefillEvent, v1::DecodeEvent>;
+
+  template <class E>
+  void Add(E event) {
+    if (event.has_load()) return;
+    std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    changed_.notify_all();
+  }
+  // The oldest event of one kind that `wanted` accepts; others stay.
+  template <class E, class Wanted>
+  E Take(Wanted wanted) {
+    std::unique_lock lock(mutex_);
+    E found;
+    const bool ok = changed_.wait_for(lock, std::chrono::seconds(60), [&] {
+      for (auto it = events_.begin(); it != events_.end(); ++it) {
+        E* event = std::get_if<E>(&*it);
+        if (event == nullptr || !wanted(*event)) continue;
+        found = std::move(*event);
+        events_.erase(it);
+        return true;
+      }
+      return false;
+    });
+    EXPECT_TRUE(ok) << "the event did not come";
+    return found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Event> events_;
+};
+
+// A prefill and a decode worker in one process, joined by loopback, driven as
+// a router would.
+class EnginePair {
+ public:
+  EnginePair(const std::string& model_path, uint32_t step_tokens,
+             uint32_t blocks = 64)
+      : p_(model_path, blocks),
+        d_(model_path, blocks),
+        prefill(p_.Parts(1, step_tokens, hub_.MakeTransport()),
+                [this](SessionId, v1::PrefillEvent event) {
+                  events.Add(std::move(event));
+                }),
+        decode(d_.Parts(2, step_tokens, hub_.MakeTransport()), {},
+               [this](SessionId, v1::DecodeEvent event) {
+                 events.Add(std::move(event));
+               }) {
+    prefill.Post(SessionOpened{kSession});
+    decode.Post(SessionOpened{kSession});
+  }
+
+  void Command(v1::PrefillCommand command) {
+    prefill.Post(prefill::CommandReceived{kSession, std::move(command)});
+  }
+  void Command(v1::DecodeCommand command) {
+    decode.Post(decode::CommandReceived{kSession, std::move(command)});
+  }
+  // The ticket for a new attempt.
+  v1::Ticket Reserve(uint64_t attempt, const v1::SequenceSpec& spec) {
+    v1::DecodeCommand command;
+    command.mutable_reserve()->set_attempt_id(attempt);
+    *command.mutable_reserve()->mutable_sequence() = spec;
+    command.mutable_reserve()->set_deadline_ms(60000);
+    Command(std::move(command));
+    return events
+        .Take<v1::DecodeEvent>([&](const v1::DecodeEvent& event) {
+          return event.reserved().attempt_id() == attempt;
+        })
+        .reserved()
+        .ticket();
+  }
+  void StartPrefill(uint64_t attempt, const v1::SequenceSpec& spec,
+                    const v1::Ticket& ticket) {
+    v1::PrefillCommand command;
+    command.mutable_start()->set_attempt_id(attempt);
+    *command.mutable_start()->mutable_sequence() = spec;
+    *command.mutable_start()->mutable_ticket() = ticket;
+    command.mutable_start()->set_deadline_ms(60000);
+    Command(std::move(command));
+  }
+  void Serve(uint64_t attempt, const v1::SequenceSpec& spec) {
+    v1::DecodeCommand command;
+    command.mutable_serve()->set_attempt_id(attempt);
+    *command.mutable_serve()->mutable_sequence() = spec;
+    command.mutable_serve()->set_deadline_ms(60000);
+    Command(std::move(command));
+  }
+  // Until both are idle; then every block must be free.
+  void ExpectCleanPools() {
+    const MonotonicTime limit = MonotonicNow() + std::chrono::seconds(30);
+    while (!prefill.state().idle || !decode.state().idle) {
+      ASSERT_LT(MonotonicNow(), limit);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(prefill.state().clean()) << prefill.state().ledger.ToString();
+    EXPECT_TRUE(decode.state().clean()) << decode.state().ledger.ToString();
+  }
+
+ private:
+  static constexpr SessionId kSession{1};
+  transfer::LoopbackHub hub_;
+  LoadedWorker p_, d_;
+
+ public:
+  EventQueue events;
+  prefill::PrefillEngine prefill;
+  decode::DecodeEngine decode;
+};
+
+}  // namespace baton
+
+#endif  // BATON_TESTS_UNIT_DECODE_WORKER_ENGINE_PAIR_H_
