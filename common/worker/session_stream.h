@@ -60,7 +60,7 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
       log::Warn("session {}: the router does not read, cutting it off",
                 session_.load());
       EndLocked(absl::ResourceExhaustedError("the router does not read"));
-      context_->TryCancel();
+      if (writing_) context_->TryCancel();
       return;
     }
     WriteLocked();

@@ -109,6 +109,7 @@ int DrainAndCheck(Worker& worker, RpcServer& server, SignalCount& signals,
                   Duration drain_timeout) {
   log::Info("draining, at most {}", FormatDuration(drain_timeout));
   worker.Drain();
+  server.SetServing(worker.service_name(), false);
   if (!WaitIdle(worker, signals, 1, MonotonicNow() + drain_timeout)) {
     log::Warn("ending unfinished work");
     worker.ShutDown();

@@ -1,0 +1,99 @@
+#include "common/worker/step_driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+
+#include "kernels/reference/reference_backend.h"
+#include "tests/support/model_under_test.h"
+#include "tests/support/tiny_model.h"
+
+namespace baton {
+namespace {
+
+class StepDriverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto path = WriteTinyModel(testing::TempDir(), {});
+    ASSERT_TRUE(path.ok()) << path.status();
+    auto loaded =
+        ModelUnderTest::Load(*path, kernels::MakeReferenceBackend(), {});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    loaded_ = *std::move(loaded);
+    memory_ = *KvMemory::Create(loaded_.model->kv_layout(), 8);
+    for (std::byte& b : memory_->all()) b = std::byte{0x5a};
+  }
+  StepDone Run(StepPlan plan) {
+    std::promise<StepDone> done;
+    StepDriver driver(loaded_.model.get(), memory_.get(), 32,
+                      [&](StepDone d) { done.set_value(std::move(d)); });
+    driver.Run(std::move(plan), pool_);
+    return done.get_future().get();
+  }
+  bool All(BlockId block, std::byte value) {
+    const auto span = memory_->BlockSpan(block);
+    return std::all_of(span.begin(), span.end(),
+                       [&](std::byte b) { return b == value; });
+  }
+
+  ModelUnderTest loaded_;
+  std::unique_ptr<KvMemory> memory_;
+  BlockPool pool_{WorkerEpoch(1), 8};
+};
+
+TEST_F(StepDriverTest, ClearsThenCopiesThenComputes) {
+  auto blocks = *pool_.Acquire(4, BlockUse::kRunning);
+  StepPlan plan;
+  plan.number = 3;
+  plan.cleared = {blocks[0], blocks[1]};
+  plan.copies = {{blocks[1], blocks[2]}};
+  PlannedSpan span;
+  span.tokens = {5, 6, 7};
+  span.blocks = {blocks[0]};
+  plan.spans.push_back(span);
+  const StepDone done = Run(std::move(plan));
+  EXPECT_EQ(done.number, 3u);
+  ASSERT_EQ(done.result.spans.size(), 1u);
+  EXPECT_TRUE(done.result.spans[0].status.ok());
+  EXPECT_FALSE(All(blocks[0].id, std::byte{0})) << "the span wrote its KV";
+  EXPECT_TRUE(All(blocks[1].id, std::byte{0}));
+  EXPECT_TRUE(All(blocks[2].id, std::byte{0}));
+  EXPECT_TRUE(All(blocks[3].id, std::byte{0x5a}));
+}
+
+TEST_F(StepDriverTest, StaleReferenceTouchesNothing) {
+  auto blocks = *pool_.Acquire(2, BlockUse::kRunning);
+  ASSERT_TRUE(pool_.Release({&blocks[1], 1}, BlockUse::kRunning).ok());
+  StepPlan plan;
+  plan.number = 1;
+  plan.cleared = {blocks[0]};
+  PlannedSpan span;
+  span.tokens = {5};
+  span.blocks = {blocks[1]};
+  plan.spans = {span, span};
+  const StepDone done = Run(std::move(plan));
+  ASSERT_EQ(done.result.spans.size(), 2u);
+  for (const SpanResult& result : done.result.spans) {
+    EXPECT_EQ(result.status.code(), absl::StatusCode::kInternal);
+  }
+  EXPECT_TRUE(All(blocks[0].id, std::byte{0x5a}));
+  EXPECT_TRUE(All(blocks[1].id, std::byte{0x5a}));
+}
+
+TEST_F(StepDriverTest, StepTheEngineRefusesFailsEverySpan) {
+  auto blocks = *pool_.Acquire(3, BlockUse::kRunning);
+  StepPlan plan;
+  PlannedSpan span;
+  span.tokens.assign(33, 5);
+  span.blocks = blocks;
+  plan.spans = {span};
+  const StepDone done = Run(std::move(plan));
+  ASSERT_EQ(done.result.spans.size(), 1u);
+  EXPECT_EQ(done.result.spans[0].status.code(), absl::StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace baton
