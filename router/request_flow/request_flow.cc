@@ -310,6 +310,7 @@ v1::SequenceSpec RequestFlow::SpecFor(const Attempt& attempt) const {
   for (uint32_t index : attempt.work.choices) {
     v1::ChoiceSpec* choice = spec.add_choices();
     choice->set_index(index);
+    if (BATON_MUTANT("duplicate_token_index")) continue;
     choice->mutable_generated_token_ids()->Add(choices_[index].tokens.begin(),
                                                choices_[index].tokens.end());
   }
