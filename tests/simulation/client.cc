@@ -137,6 +137,7 @@ void Client::Finished(const absl::Status& status, MonotonicTime now) {
   if (over()) return Violation("a second end");
   const bool cancelled = state_ == State::kCancelled;
   state_ = State::kEnded;
+  finished_at_ = now;
   monitor_->Count(StrCat("ended ", absl::StatusCodeToString(status.code())));
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -46,6 +46,7 @@ class Client {
   void Abandoned() { state_ = State::kAbandoned; }
   void Received(const v1::GenerateEvent& event);
   void Finished(const absl::Status& status, MonotonicTime now);
+  MonotonicTime finished_at() const { return finished_at_; }
   // Called at the deadline plus the grace.
   void CheckOver();
 
@@ -69,6 +70,7 @@ class Client {
   Monitor* monitor_;
   State state_ = State::kWaiting;
   MonotonicTime deadline_{};
+  MonotonicTime finished_at_{};
   std::vector<Choice> choices_;
   std::vector<std::string> expected_text_;
   v1::Usage usage_;

@@ -60,12 +60,12 @@ Outcome Cluster::Run() {
     }
     if (now < next_look) continue;
     next_look = now + milliseconds(50);
-    if ((!healed_ && !calm) ||
-        std::any_of(clients_.begin(), clients_.end(),
-                    [](const Client& client) { return client.running(); })) {
-      busy_until = now;
-      continue;
+    if (!healed_ && !calm) busy_until = now;
+    for (const Client& client : clients_) {
+      busy_until =
+          std::max(busy_until, client.running() ? now : client.finished_at());
     }
+    if (busy_until == now) continue;
     const std::string unsettled = Unsettled();
     if (!unsettled.empty() && now > busy_until + settle_time) {
       monitor_.Violation("cluster", StrCat("not at rest: ", unsettled));
@@ -128,11 +128,19 @@ void Cluster::Submit(Client* client, size_t router) {
   }
 }
 
+MonotonicTime Cluster::FaultTime() {
+  if (random_.Chance(0.3)) {
+    return start_ + random_.Between(Duration(0), scenario_.fault_time);
+  }
+  const Client& client = clients_[random_.Below(scenario_.workload.requests)];
+  return start_ + client.plan().arrival +
+         random_.Between(Duration(0), milliseconds(400));
+}
+
 void Cluster::PlanFaults() {
   auto plan = [this](uint32_t times, auto what) {
     for (uint32_t i = 0; i < times; ++i) {
-      events_.At(start_ + random_.Between(Duration(0), scenario_.fault_time),
-                 what);
+      events_.At(FaultTime(), what);
     }
   };
   plan(scenario_.faults.worker_crashes, [this] {
@@ -270,6 +278,9 @@ std::string Cluster::Unsettled() {
     }
   }
   for (const auto& router : routers_) {
+    if (std::string starved = router->Starved(); !starved.empty()) {
+      return starved;
+    }
     const router::RouterCounters counters = router->core().counters();
     if (counters.active_requests > 0 || counters.queued_work > 0) {
       return StrCat("a router has ", counters.active_requests, " requests and ",

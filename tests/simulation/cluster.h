@@ -53,6 +53,8 @@ class Cluster : public WorkerDirectory {
 
   void PlanClients();
   void PlanFaults();
+  // Of a fault: usually soon after a client came, when something is going on.
+  MonotonicTime FaultTime();
   void AddClient(ClientPlan plan, Duration arrival, bool must_succeed);
   void Submit(Client* client, size_t router);
 

@@ -96,12 +96,13 @@ void RouterProcess::Handle(router::Event event) {
 }
 
 void RouterProcess::Do(router::SendToPrefill action) {
-  const Session& session = sessions_[action.worker.value()];
+  Session& session = sessions_[action.worker.value()];
   if (!session.up) {
     environment_.monitor->Violation(name_, "command without a session");
     return;
   }
   if (action.command.has_start()) {
+    Started(&session, action.command.start().sequence());
     Note(action.command.start().sequence(), action.command.start().attempt_id(),
          "prefilling");
   }
@@ -113,7 +114,7 @@ void RouterProcess::Do(router::SendToPrefill action) {
 }
 
 void RouterProcess::Do(router::SendToDecode action) {
-  const Session& session = sessions_[action.worker.value()];
+  Session& session = sessions_[action.worker.value()];
   if (!session.up) {
     environment_.monitor->Violation(name_, "command without a session");
     return;
@@ -123,6 +124,7 @@ void RouterProcess::Do(router::SendToDecode action) {
          action.command.reserve().attempt_id(), "reserving");
   } else if (action.command.has_serve()) {
     environment_.monitor->Count("served locally");
+    Started(&session, action.command.serve().sequence());
     Note(action.command.serve().sequence(), action.command.serve().attempt_id(),
          "prefilling locally");
   }
@@ -221,11 +223,16 @@ void RouterProcess::Received(size_t place, Event event) {
   Session& session = sessions_[place];
   if (!session.up) {
     session.up = true;
+    session.step_tokens = event.hello().step_token_budget();
+    session.started_tokens = session.granted_tokens = 0;
     Handle(router::SessionUp{IndexOf(place), directory_->role(place),
                              event.hello()});
     return;
   }
   Observe(event);
+  if (event.has_load()) {
+    session.granted_tokens = event.load().granted_prefill_tokens();
+  }
   if constexpr (std::is_same_v<Event, v1::PrefillEvent>) {
     Handle(router::PrefillMessage{IndexOf(place), std::move(event)});
   } else {
@@ -242,6 +249,25 @@ void RouterProcess::Lost(size_t place, std::string_view why) {
   Handle(
       router::SessionDown{IndexOf(place), absl::UnavailableError(ToAbsl(why))});
   ReconnectLater(place);
+}
+
+std::string RouterProcess::Starved() const {
+  for (size_t place = 0; place < sessions_.size(); ++place) {
+    const Session& session = sessions_[place];
+    if (session.up && session.granted_tokens <
+                          session.started_tokens + session.step_tokens / 2) {
+      return StrCat(name_, " may start ", session.granted_tokens, " tokens at ",
+                    "place ", place, " and has started ",
+                    session.started_tokens);
+    }
+  }
+  return "";
+}
+
+void RouterProcess::Started(Session* session,
+                            const v1::SequenceSpec& sequence) {
+  session->started_tokens += sequence.prompt_token_ids_size() +
+                             sequence.choices(0).generated_token_ids_size();
 }
 
 // A request's sampling seed is its own, so a spec tells whose it is.

@@ -51,11 +51,17 @@ class RouterProcess {
   void BreakSession(size_t place);
 
   const router::RouterCore& core() const { return core_; }
+  // Without work, a session may start about a step's tokens: empty, or the
+  // worker that has kept the credit of work long over.
+  std::string Starved() const;
 
  private:
   struct Session {
     uint64_t number = 0;
     bool up = false;
+    uint64_t step_tokens = 0;
+    uint64_t started_tokens = 0;
+    uint64_t granted_tokens = 0;
     std::shared_ptr<PrefillStream> prefill;
     std::shared_ptr<DecodeStream> decode;
   };
@@ -76,6 +82,7 @@ class RouterProcess {
   void Received(size_t place, Event event);
   void Lost(size_t place, std::string_view why);
 
+  void Started(Session* session, const v1::SequenceSpec& sequence);
   void Note(const v1::SequenceSpec& sequence, uint64_t attempt,
             std::string_view phase);
   void Note(uint64_t attempt, std::string_view phase);
