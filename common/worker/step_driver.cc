@@ -30,6 +30,7 @@ StepDriver::~StepDriver() {
 void StepDriver::Run(StepPlan plan, const BlockPool& pool) {
   Step step;
   step.number = plan.number;
+  step.results = plan.spans.size();
   step.refusal = Resolve(plan, pool, &step);
   {
     std::lock_guard lock(mutex_);
@@ -93,7 +94,7 @@ StepResult StepDriver::Compute(const Step& step) {
   StepResult result;
   const absl::Status status = absl::InternalError(
       StrCat("step ", step.number, " could not run: ", failure.ToString()));
-  result.spans.resize(step.spans.size());
+  result.spans.resize(step.results);
   for (SpanResult& span : result.spans) span.status = status;
   return result;
 }

@@ -44,7 +44,8 @@ class StepDriver {
   // What the compute thread works on.
   struct Step {
     uint64_t number = 0;
-    absl::Status refusal;
+    size_t results = 0;    // spans planned
+    absl::Status refusal;  // a reference was stale; spans are not complete
     std::vector<BlockId> cleared;
     std::vector<std::pair<BlockId, BlockId>> copies;  // from, to
     std::vector<StepSpan> spans;
