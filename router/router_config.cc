@@ -89,6 +89,8 @@ RouterOptions RouterConfig::CoreOptions(uint32_t vocabulary_size) const {
   options.silence_timeout = silence_timeout;
   options.startup_grace = startup_grace;
   options.unavailable_grace = unavailable_grace;
+  options.prefill_configured = !prefill.empty();
+  options.decode_configured = !decode.empty();
   return options;
 }
 

@@ -78,9 +78,7 @@ ChatPrompt PromptBuilder::FromChat(std::string_view field,
     errors->Add(field, ToStd(tokens.status().message()));
     return {};
   }
-  ChatPrompt prompt{*std::move(tokens), ""};
-  for (const RenderedPiece& piece : *pieces) prompt.rendered += piece.text;
-  return prompt;
+  return {*std::move(tokens), JoinRendered(*pieces)};
 }
 
 bool PromptBuilder::CheckText(std::string_view field, std::string_view text,

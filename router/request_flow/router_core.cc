@@ -29,7 +29,8 @@ RouterCore::RouterCore(RouterOptions options,
     : options_(options),
       policy_(std::move(policy)),
       startup_end_(now + options.startup_grace),
-      workers_(options.vocabulary_size, startup_end_),
+      workers_({options.vocabulary_size, startup_end_,
+                options.prefill_configured, options.decode_configured}),
       queue_(options.admission),
       no_decode_since_(now) {
   BATON_CHECK(options_.vocabulary_size > 0);
@@ -249,6 +250,10 @@ void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
       if (RequestFlow* flow = FlowOf(id, *worker)) {
         flow->OnReserved(id, std::move(*event.mutable_reserved()), now_, &out_);
         SettleAttempt(id);
+      } else {
+        v1::DecodeCommand command;
+        command.mutable_release()->set_attempt_id(id.value());
+        out_.push_back(SendToDecode{worker->index, std::move(command)});
       }
       break;
     }

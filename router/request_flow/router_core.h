@@ -30,11 +30,14 @@ struct RouterOptions {
   // A session without any event for this long is closed; workers speak at
   // least once a second.
   Duration silence_timeout = std::chrono::seconds(10);
-  // Requests wait this long for workers that were never seen, counted from the
-  // construction of the core ...
+  // Requests wait this long for workers that never had a session, counted from
+  // the construction of the core ...
   Duration startup_grace{0};
   // ... and this long when all decode workers are gone.
   Duration unavailable_grace{0};
+  // Roles that will have workers though none is known yet.
+  bool prefill_configured = false;
+  bool decode_configured = false;
 };
 
 struct RouterCounters {

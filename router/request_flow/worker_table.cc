@@ -40,9 +40,6 @@ std::string WhyIncompatible(const v1::WorkerHello& hello, uint32_t vocabulary) {
 
 }  // namespace
 
-WorkerTable::WorkerTable(uint32_t vocabulary_size, MonotonicTime startup_end)
-    : vocabulary_size_(vocabulary_size), startup_end_(startup_end) {}
-
 void WorkerTable::Add(const WorkerAdded& added) {
   const auto [it, inserted] = workers_.try_emplace(added.worker);
   if (!inserted) return;
@@ -82,7 +79,7 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
   worker->started_tokens = 0;
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
-  worker->detail = WhyIncompatible(up.hello, vocabulary_size_);
+  worker->detail = WhyIncompatible(up.hello, options_.vocabulary_size);
   worker->state =
       worker->detail.empty() ? WorkerState::kReady : WorkerState::kIncompatible;
   return absl::OkStatus();
@@ -118,13 +115,17 @@ void WorkerTable::ApplyLoad(WorkerView* worker, const v1::WorkerLoad& load,
 }
 
 bool WorkerTable::Expected(v1::WorkerRole role, MonotonicTime now) const {
-  return now < startup_end_ &&
-         std::any_of(
-             views_.begin(), views_.end(),
-             [&](const WorkerView* view) {
-               return view->role == role &&
-                      view->state == WorkerState::kConnecting;
-             });
+  if (now >= options_.startup_end) return false;
+  bool known = false;
+  for (const WorkerView* view : views_) {
+    if (view->role != role) continue;
+    if (view->state == WorkerState::kConnecting) return true;
+    known = true;
+  }
+  const bool configured = role == v1::WORKER_ROLE_PREFILL
+                              ? options_.prefill_configured
+                              : options_.decode_configured;
+  return configured && !known;
 }
 
 bool WorkerTable::Complete(MonotonicTime now) const {

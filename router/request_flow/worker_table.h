@@ -14,9 +14,15 @@ namespace baton::router {
 // The workers of one router, in order of index. Pure; not thread-safe.
 class WorkerTable {
  public:
-  // Workers with another vocabulary are incompatible. Those that never had a
-  // session count as expected until `startup_end`.
-  WorkerTable(uint32_t vocabulary_size, MonotonicTime startup_end);
+  struct Options {
+    uint32_t vocabulary_size = 0;  // workers with another are incompatible
+    // Until then workers that never had a session count as expected, and so
+    // does a worker of a configured role of which none is known.
+    MonotonicTime startup_end = MonotonicTime::min();
+    bool prefill_configured = false;
+    bool decode_configured = false;
+  };
+  explicit WorkerTable(Options options) : options_(options) {}
 
   void Add(const WorkerAdded& added);
   void Remove(WorkerIndex index);
@@ -46,8 +52,7 @@ class WorkerTable {
  private:
   void RebuildViews();
 
-  const uint32_t vocabulary_size_;
-  const MonotonicTime startup_end_;
+  const Options options_;
   std::map<WorkerIndex, WorkerView> workers_;
   std::vector<const WorkerView*> views_;
 };

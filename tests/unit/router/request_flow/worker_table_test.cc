@@ -27,7 +27,8 @@ class WorkerTableTest : public ::testing::Test {
             CoreDriver::Hello("d", v1::WORKER_ROLE_DECODE)};
   }
 
-  WorkerTable table_{kVocabulary, At(10)};
+  WorkerTable table_{WorkerTable::Options{.vocabulary_size = kVocabulary,
+                                          .startup_end = At(10)}};
 };
 
 TEST_F(WorkerTableTest, HelloMakesAWorkerReady) {
@@ -122,6 +123,18 @@ TEST_F(WorkerTableTest, CompleteNeedsAPairWhilePrefillIsExpected) {
   EXPECT_TRUE(table_.Complete(At(9)));
   table_.Down(table_.Find(kP), absl::UnavailableError("x"));
   EXPECT_TRUE(table_.Complete(At(9))) << "it was seen, so D serves alone now";
+}
+
+TEST_F(WorkerTableTest, ConfiguredRolesAreExpectedBeforeTheyAreKnown) {
+  WorkerTable table({kVocabulary, At(10), /*prefill_configured=*/false,
+                     /*decode_configured=*/true});
+  EXPECT_FALSE(table.Expected(v1::WORKER_ROLE_PREFILL, At(9)));
+  EXPECT_TRUE(table.Expected(v1::WORKER_ROLE_DECODE, At(9)));
+  EXPECT_FALSE(table.Expected(v1::WORKER_ROLE_DECODE, At(10)));
+  table.Add({kD, v1::WORKER_ROLE_DECODE, "host:2"});
+  ASSERT_TRUE(table.Up(DecodeUp(), At(1)).ok());
+  table.Down(table.Find(kD), absl::UnavailableError("x"));
+  EXPECT_FALSE(table.Expected(v1::WORKER_ROLE_DECODE, At(9)));
 }
 
 TEST_F(WorkerTableTest, MaxContextIsOfReadyDecodeWorkers) {
