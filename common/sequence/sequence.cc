@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/check.h"
-#include "common/base/mutants.h"
 
 namespace baton {
 
@@ -27,10 +26,6 @@ Sequence::Sequence(std::shared_ptr<const SequenceParams> params,
   for (const TokenId token : generated) {
     finished_ = Feed(token, &already_sent).has_value();
     if (finished_) break;
-  }
-  if (BATON_MUTANT("replay_forgets_penalties")) {
-    counts_ = TokenCounts();
-    counts_.AddPrompt(params_->prompt);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "common/base/mutants.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -148,6 +149,10 @@ absl::StatusOr<SequenceRequest> ParseSequenceSpec(
   SequenceRequest request;
   request.params = params;
   for (const v1::ChoiceSpec& choice : spec.choices()) {
+    if (BATON_MUTANT("replay_shifts_prompt") &&
+        choice.generated_token_ids_size() > 0) {
+      params->prompt.push_back(choice.generated_token_ids(0));
+    }
     Sequence sequence(params, vocabulary, choice.index(), {});
     for (uint32_t token : choice.generated_token_ids()) {
       if (sequence.Append(token).finish.has_value()) {
