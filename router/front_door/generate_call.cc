@@ -7,6 +7,15 @@
 #include "common/telemetry/log.h"
 
 namespace baton::router {
+namespace {
+
+std::string DescribeStatus(const absl::Status& status) {
+  if (status.ok()) return "OK";
+  return StrCat(absl::StatusCodeToString(status.code()), ": ",
+                ToStd(status.message()));
+}
+
+}  // namespace
 
 std::shared_ptr<GenerateCall> GenerateCall::Create(
     grpc::CallbackServerContext* context, RouterDriver* driver,
@@ -112,8 +121,8 @@ void GenerateCall::FinishWith(const absl::Status& status) {
 void GenerateCall::LogEnd(const absl::Status& status) const {
   log::Info("request {} ({}){}{}: {} after {:.1f} ms, {} tokens", id_.value(),
             label_, traceparent_.empty() ? "" : " trace ", traceparent_,
-            status.ok() ? "OK" : status.ToString(),
-            Milliseconds(MonotonicNow() - received_), tokens_);
+            DescribeStatus(status), Milliseconds(MonotonicNow() - received_),
+            tokens_);
 }
 
 }  // namespace baton::router
