@@ -64,6 +64,7 @@ absl::Status Serve(const RouterConfig& config,
   RouterDriver driver(config.CoreOptions(vocabulary), std::move(policy),
                       config.Members(RouterEpoch(RandomNonZero64())),
                       &router_metrics, [&server](const absl::Status& ready) {
+                        if (server == nullptr) return;
                         log::Info("{}",
                                   ready.ok() ? "serving" : ready.ToString());
                         server->SetServing("", ready.ok());
