@@ -32,7 +32,7 @@ constexpr Mutant kMutants[] = {
     {"wrong_ordinal", 50},
     {"no_checksum", 200},
     {"duplicate_token_index", 200},
-    {"replay_forgets_penalties", 200},
+    {"replay_shifts_prompt", 50},
     {"deadline_ignored", 100},
     {"credit_leak", 200},
     {"lost_release", 200},

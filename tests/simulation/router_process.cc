@@ -106,6 +106,7 @@ void RouterProcess::Do(router::SendToPrefill action) {
     Note(action.command.start().sequence(), action.command.start().attempt_id(),
          "prefilling");
   }
+  TraceMessage(action.worker.value(), "<-", action.command);
   if (random_.Chance(repeat_command_)) {
     environment_.monitor->Count("commands repeated");
     session.prefill->SendToWorker(action.command);
@@ -128,6 +129,7 @@ void RouterProcess::Do(router::SendToDecode action) {
     Note(action.command.serve().sequence(), action.command.serve().attempt_id(),
          "prefilling locally");
   }
+  TraceMessage(action.worker.value(), "<-", action.command);
   if (random_.Chance(repeat_command_)) {
     environment_.monitor->Count("commands repeated");
     session.decode->SendToWorker(action.command);
@@ -229,6 +231,7 @@ void RouterProcess::Received(size_t place, Event event) {
                              event.hello()});
     return;
   }
+  TraceMessage(place, "->", event);
   Observe(event);
   if (event.has_load()) {
     session.granted_tokens = event.load().granted_prefill_tokens();
@@ -276,6 +279,9 @@ void RouterProcess::Note(const v1::SequenceSpec& sequence, uint64_t attempt,
   const auto it = by_seed_.find(sequence.sampling().seed());
   if (it == by_seed_.end()) return;
   by_attempt_[attempt] = it->second;
+  if (sequence.choices(0).generated_token_ids_size() > 0) {
+    environment_.monitor->Count("attempts that continue an answer");
+  }
   Note(attempt, phase);
 }
 
@@ -287,6 +293,23 @@ void RouterProcess::Note(uint64_t attempt, std::string_view phase) {
     environment_.monitor->Trace(
         name_, StrCat(it->second->name(), " attempt ", attempt, " is ", phase));
   }
+}
+
+// Tickets and loads are left out: they would fill the page.
+void RouterProcess::TraceMessage(
+    size_t place, std::string_view direction,
+    const google::protobuf::Message& message) const {
+  if (!environment_.monitor->tracing()) return;
+  std::string text = message.ShortDebugString();
+  if (text.find(" load {") != std::string::npos) return;
+  if (const size_t ticket = text.find(" ticket {");
+      ticket != std::string::npos) {
+    text.resize(ticket);
+  }
+  constexpr size_t kLongest = 160;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + " ...";
+  environment_.monitor->Trace(name_,
+                              StrCat(direction, " place-", place, " ", text));
 }
 
 void RouterProcess::Observe(const v1::PrefillEvent& event) {

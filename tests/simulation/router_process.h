@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "google/protobuf/message.h"
 #include "router/request_flow/router_core.h"
 #include "tests/simulation/client.h"
 #include "tests/simulation/decode_process.h"
@@ -86,6 +87,8 @@ class RouterProcess {
   void Note(const v1::SequenceSpec& sequence, uint64_t attempt,
             std::string_view phase);
   void Note(uint64_t attempt, std::string_view phase);
+  void TraceMessage(size_t place, std::string_view direction,
+                    const google::protobuf::Message& message) const;
   void Observe(const v1::PrefillEvent& event);
   void Observe(const v1::DecodeEvent& event);
 
