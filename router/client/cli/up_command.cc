@@ -1,5 +1,7 @@
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -65,8 +67,10 @@ void AddFlags(ConfigParser* parser, UpConfig* config) {
   parser->AddString("kv-type", &config->kv_type, "element type of KV blocks");
   parser->AddByteSize("kv-pool", &config->kv_pool,
                       "memory for KV blocks of each worker");
-  parser->AddInteger("threads", &config->threads, 1, 1024,
-                     "compute threads of each worker");
+  parser->AddInteger(
+      "threads", &config->threads, 1, 1024,
+      "compute threads of each worker; default: an even share of the "
+      "CPUs");
   parser->AddInteger("step-tokens", &config->step_tokens, 1, 1 << 20,
                      "prompt tokens per step");
   parser->AddDuration("drain-timeout", &config->drain_timeout,
@@ -122,6 +126,14 @@ void AddUnlessEmpty(std::vector<std::string>* flags, std::string_view name,
   if (!value.empty()) flags->push_back(StrCat("--", name, "=", value));
 }
 
+// Workers that compete for a CPU wait for each other at every barrier of their
+// thread pools, so together they get no more threads than there are CPUs.
+int ThreadShare(int workers) {
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return 1;
+  return std::max(1, CPU_COUNT(&cpus) / workers);
+}
+
 LocalClusterOptions ToOptions(const UpConfig& config) {
   std::vector<std::string> shared{
       StrCat("--model=", config.model),
@@ -133,9 +145,8 @@ LocalClusterOptions ToOptions(const UpConfig& config) {
   AddUnlessEmpty(&worker, "transport", config.transport);
   AddUnlessEmpty(&worker, "isa", config.isa);
   AddUnlessEmpty(&worker, "kv-type", config.kv_type);
-  if (config.threads) {
-    worker.push_back(StrCat("--threads=", *config.threads));
-  }
+  worker.push_back(StrCat("--threads=", config.threads.value_or(ThreadShare(
+                                            config.prefill + config.decode))));
   if (config.step_tokens) {
     worker.push_back(StrCat("--step-tokens=", *config.step_tokens));
   }
