@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/cpu_check.h"
 #include "common/base/random_bytes.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
@@ -111,6 +112,7 @@ absl::Status Serve(const RouterConfig& config,
 }  // namespace baton::router
 
 int main(int argc, char** argv) {
+  baton::RequireSupportedCpu();
   std::atomic<int> signals = 0;
   const baton::ShutdownSignals handler([&](int) {
     ++signals;
