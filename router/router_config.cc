@@ -4,12 +4,15 @@
 #include <limits>
 
 #include "common/base/strings.h"
+#include "common/config/config_values.h"
 
 namespace baton::router {
 namespace {
 
 constexpr int64_t kMaxQueueRequests = 1'000'000;
 constexpr int64_t kMaxQueueTokens = 1'000'000'000'000;
+constexpr Duration kLongest = std::chrono::hours(24);
+constexpr Duration kShortest = std::chrono::milliseconds(10);
 
 absl::Status CheckWorkers(const RouterConfig& config) {
   if (config.decode.empty()) {
@@ -24,6 +27,17 @@ absl::Status CheckWorkers(const RouterConfig& config) {
     }
   }
   return absl::OkStatus();
+}
+
+void AddBoundedDuration(ConfigParser* parser, const std::string& name,
+                        Duration* value, Duration min, const char* help) {
+  parser->AddDuration(name, value, help);
+  parser->AddCheck([name, value, min]() -> absl::Status {
+    if (*value >= min && *value <= kLongest) return absl::OkStatus();
+    return absl::InvalidArgumentError(StrCat(
+        name, ": out of range (got ", FormatDuration(*value), ", allowed ",
+        FormatDuration(min), "..", FormatDuration(kLongest), ")"));
+  });
 }
 
 }  // namespace
@@ -49,29 +63,29 @@ void RouterConfig::Register(ConfigParser* parser) {
   parser->AddInteger("default-max-tokens", &default_max_tokens, 1,
                      std::numeric_limits<int32_t>::max(),
                      "length of an answer that says nothing about it");
-  parser->AddDuration("max-deadline", &max_deadline,
-                      "longest time of a request, and of those without one");
+  AddBoundedDuration(parser, "max-deadline", &max_deadline, kShortest,
+                     "longest time of a request, and of those without one");
   parser->AddInteger("max-queue-requests", &max_queue_requests, 1,
                      kMaxQueueRequests, "requests that may wait");
   parser->AddInteger("max-queue-tokens", &max_queue_tokens, 1, kMaxQueueTokens,
                      "prompt tokens that may wait");
-  parser->AddDuration("max-queue-age", &max_queue_age,
-                      "longest time in the queue");
+  AddBoundedDuration(parser, "max-queue-age", &max_queue_age, kShortest,
+                     "longest time in the queue");
   parser->AddInteger("max-replays", &max_replays, 0, 100,
                      "attempts after the first, per answer");
-  parser->AddDuration("stall-timeout", &stall_timeout,
-                      "an attempt without progress is replayed");
-  parser->AddDuration("silence-timeout", &silence_timeout,
-                      "a session without events is closed");
-  parser->AddDuration("startup-grace", &startup_grace,
-                      "how long workers never seen before are waited for");
+  AddBoundedDuration(parser, "stall-timeout", &stall_timeout, kShortest,
+                     "an attempt without progress is replayed");
+  AddBoundedDuration(parser, "silence-timeout", &silence_timeout, kShortest,
+                     "a session without events is closed");
+  AddBoundedDuration(parser, "startup-grace", &startup_grace, Duration::zero(),
+                     "how long workers never seen before are waited for");
   parser->AddDuration(
       "unavailable-grace", &unavailable_grace,
       "how long requests wait when all decode workers are gone");
-  parser->AddDuration("resolve-interval", &resolve_interval,
-                      "how often worker names are resolved");
-  parser->AddDuration("drain-timeout", &drain_timeout,
-                      "time for running requests after SIGTERM");
+  AddBoundedDuration(parser, "resolve-interval", &resolve_interval, kShortest,
+                     "how often worker names are resolved");
+  AddBoundedDuration(parser, "drain-timeout", &drain_timeout, Duration::zero(),
+                     "time for running requests after SIGTERM");
   parser->AddString("ready-file", &ready_file,
                     "JSON file written when the router serves");
   parser->AddChoice("log-level", &log_level, {"debug", "info", "warn", "error"},

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "router/front_door/generation_service.h"
@@ -21,10 +22,12 @@ class ToyCluster {
     RouterOptions core{};
     Duration max_deadline = std::chrono::seconds(60);
     bool start_workers = true;
+    size_t token_bytes = 1;  // text of each token
   };
 
   explicit ToyCluster(Options options)
-      : prefill_(testing::MakeHello("p", v1::WORKER_ROLE_PREFILL),
+      : token_bytes_(options.token_bytes),
+        prefill_(testing::MakeHello("p", v1::WORKER_ROLE_PREFILL),
                  [this](auto&, const auto& command) { OnPrefill(command); }),
         decode_(testing::MakeHello("d", v1::WORKER_ROLE_DECODE),
                 [this](auto&, const auto& command) { OnDecode(command); }) {
@@ -79,13 +82,14 @@ class ToyCluster {
   }
 
  private:
-  static void SetToken(v1::TokenDelta* delta, uint64_t attempt, uint32_t choice,
-                       uint32_t index, bool last) {
+  void SetToken(v1::TokenDelta* delta, uint64_t attempt, uint32_t choice,
+                uint32_t index, bool last) const {
     delta->set_attempt_id(attempt);
     delta->set_choice(choice);
     delta->set_index(index);
     delta->set_token_id('a' + index % 26);
-    delta->set_text(std::string(1, static_cast<char>('a' + index % 26)));
+    delta->set_text(
+        std::string(token_bytes_, static_cast<char>('a' + index % 26)));
     if (last) delta->mutable_finish()->set_reason(v1::FINISH_REASON_LENGTH);
   }
 
@@ -145,6 +149,7 @@ class ToyCluster {
     decode_.Send(std::move(done));
   }
 
+  const size_t token_bytes_;
   std::mutex mutex_;
   std::set<uint64_t> held_;
   std::atomic<bool> hold_decode_ = false;
