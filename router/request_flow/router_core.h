@@ -27,8 +27,8 @@ struct RouterOptions {
   Duration stall_timeout = std::chrono::seconds(10);
   // How long a finished answer waits for the decode worker's account of it.
   Duration closing_timeout = std::chrono::seconds(1);
-  // A session without any event for this long is closed; workers speak at
-  // least once a second.
+  // A session without any event for this long is closed, and gets no new work
+  // after a third of it; workers speak at least once a second.
   Duration silence_timeout = std::chrono::seconds(10);
   // Requests wait this long for workers that never had a session, counted from
   // the construction of the core ...

@@ -210,8 +210,9 @@ void RouterCore::SweepQueue() {
 }
 
 void RouterCore::DispatchQueue() {
-  const bool prefill_expected =
-      workers_.Expected(v1::WORKER_ROLE_PREFILL, now_);
+  const PlacementRules rules{
+      .prefill_expected = workers_.Expected(v1::WORKER_ROLE_PREFILL, now_),
+      .quiet_after = options_.silence_timeout / 3};
   int blocked = 0;
   std::optional<AdmissionQueue::Position> position;
   while (blocked < kMaxBlockedPerPass && workers_.AnyCredit()) {
@@ -221,7 +222,7 @@ void RouterCore::DispatchQueue() {
     position = AdmissionQueue::PositionOf(item);
     const PlacementRequest& placement = waiting_.at(item.id).work.placement;
     const std::vector<Candidate> places =
-        CandidatesFor(placement, workers_.views(), prefill_expected, now_);
+        CandidatesFor(placement, workers_.views(), rules, now_);
     if (places.empty()) {
       ++blocked;
     } else {

@@ -38,10 +38,12 @@ bool RefusedUntilLater(const PlacementRequest& request, WorkerIndex decode,
 }
 
 bool CanStartNow(const PlacementRequest& request, const Candidate& candidate,
-                 MonotonicTime now) {
+                 const PlacementRules& rules, MonotonicTime now) {
   const WorkerView& computing =
       candidate.prefill != nullptr ? *candidate.prefill : *candidate.decode;
   return computing.has_credit() &&
+         now - computing.last_event <= rules.quiet_after &&
+         now - candidate.decode->last_event <= rules.quiet_after &&
          !RefusedUntilLater(request, candidate.decode->index, now);
 }
 
@@ -86,13 +88,13 @@ Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
 
 std::vector<Candidate> CandidatesFor(
     const PlacementRequest& request,
-    absl::Span<const WorkerView* const> workers, bool prefill_expected,
+    absl::Span<const WorkerView* const> workers, const PlacementRules& rules,
     MonotonicTime now) {
   std::vector<Candidate> places;
   for (const WorkerView* worker : workers) {
     if (worker->role == v1::WORKER_ROLE_DECODE &&
         Fits(*worker, request.context_tokens)) {
-      AddPlacesOf(*worker, request, workers, prefill_expected, &places);
+      AddPlacesOf(*worker, request, workers, rules.prefill_expected, &places);
     }
   }
   int best = 2;
@@ -100,7 +102,8 @@ std::vector<Candidate> CandidatesFor(
     best = std::min(best, Penalty(request, place));
   }
   std::erase_if(places, [&](const Candidate& place) {
-    return Penalty(request, place) > best || !CanStartNow(request, place, now);
+    return Penalty(request, place) > best ||
+           !CanStartNow(request, place, rules, now);
   });
   return places;
 }

@@ -24,8 +24,8 @@ struct Refusal {
 };
 
 struct PlacementRequest {
-  uint64_t prefill_tokens = 0;     // prompt and generated tokens to compute
-  uint64_t context_tokens = 0;     // the longest the sequence can become
+  uint64_t prefill_tokens = 0;       // prompt and generated tokens to compute
+  uint64_t context_tokens = 0;       // the longest the sequence can become
   std::vector<WorkerIndex> avoid{};  // where earlier attempts failed
   std::vector<Refusal> refusals{};
 };
@@ -39,18 +39,25 @@ enum class Servability {
 Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
                           uint64_t context_tokens);
 
+struct PlacementRules {
+  // A prefill worker is still starting: decode workers do not replace it yet.
+  bool prefill_expected = false;
+  // Workers that said nothing for longer get no new work; they speak at least
+  // once a second, so they may be stopped.
+  Duration quiet_after = Duration::max();
+};
+
 // Every pair (or decode worker alone) that may start the request now. Rules:
 //  - both ready, enough context, equal fingerprints;
 //  - `never` decode workers serve alone; the others are paired, and serve alone
-//    when no prefill worker of their fingerprint is ready (unless
-//    `prefill_expected`: one is still starting), and `auto` ones when the
-//    prompt is short;
+//    when no prefill worker of their fingerprint is ready (or expected), and
+//    `auto` ones when the prompt is short;
 //  - places that failed this request before only when there is no better one,
 //    even if the better one has to be waited for;
-//  - start credit, and no refusal that still holds.
+//  - start credit, no refusal that still holds, and no quiet worker.
 std::vector<Candidate> CandidatesFor(
     const PlacementRequest& request,
-    absl::Span<const WorkerView* const> workers, bool prefill_expected,
+    absl::Span<const WorkerView* const> workers, const PlacementRules& rules,
     MonotonicTime now);
 
 }  // namespace baton::router

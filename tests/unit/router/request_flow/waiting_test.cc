@@ -115,6 +115,19 @@ TEST(WaitingTest, ARefusedServeIsTriedAgain) {
   EXPECT_THAT(driver.TakeLog(), ElementsAre("serve 0 #3"));
 }
 
+TEST(WaitingTest, AStoppedDecodeWorkerDoesNotHoldUpTheOthers) {
+  CoreDriver driver;
+  const WorkerIndex p = driver.AddPrefill("p");
+  driver.AddDecode("stopped");
+  const WorkerIndex alive = driver.AddDecode("alive");
+  driver.Advance(seconds(4));
+  driver.Credit(p, 1 << 20);
+  driver.Credit(alive, 1 << 20);
+  for (int i = 0; i < 4; ++i) driver.Ask();
+  EXPECT_THAT(driver.TakeLog(), ElementsAre("reserve 2 #1", "reserve 2 #2",
+                                            "reserve 2 #3", "reserve 2 #4"));
+}
+
 TEST(WaitingTest, NoDecodeWorkerIsUnavailableAtOnce) {
   CoreDriver driver;
   driver.AddPrefill("p");

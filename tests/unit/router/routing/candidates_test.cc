@@ -18,11 +18,10 @@ constexpr int kAlone = -1;
 
 std::vector<std::pair<int, int>> Places(const std::vector<WorkerView*>& workers,
                                         const PlacementRequest& request,
-                                        bool prefill_expected = false) {
+                                        const PlacementRules& rules = {}) {
   std::vector<std::pair<int, int>> places;
-  for (const Candidate& place :
-       CandidatesFor(request, {workers.data(), workers.size()},
-                     prefill_expected, MonotonicTime{})) {
+  for (const Candidate& place : CandidatesFor(
+           request, {workers.data(), workers.size()}, rules, MonotonicTime{})) {
     places.emplace_back(place.prefill == nullptr
                             ? kAlone
                             : static_cast<int>(place.prefill->index.value()),
@@ -65,7 +64,7 @@ TEST_F(CandidatesTest, DecodeServesAloneOnlyWithoutPrefillOfItsFingerprint) {
   EXPECT_THAT(Places({&d2_}, request_), ElementsAre(Pair(kAlone, 2)));
   p0_.hello.set_fingerprint(std::string(32, 'x'));
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)));
-  EXPECT_THAT(Places({&p0_, &d2_}, request_, /*prefill_expected=*/true),
+  EXPECT_THAT(Places({&p0_, &d2_}, request_, {.prefill_expected = true}),
               IsEmpty());
 }
 
@@ -104,6 +103,15 @@ TEST_F(CandidatesTest, RefusalsHoldUntilTheirTime) {
   EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_), ElementsAre(Pair(0, 3)));
   request_.refusals = {{WorkerIndex(2), MonotonicTime{}}};
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+}
+
+TEST_F(CandidatesTest, QuietWorkersGetNothingNew) {
+  const PlacementRules rules{.quiet_after = Duration(5)};
+  p0_.last_event = d3_.last_event = MonotonicTime(Duration(-6));
+  p1_.last_event = d2_.last_event = MonotonicTime(Duration(-5));
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_, rules),
+              ElementsAre(Pair(1, 2)));
+  EXPECT_THAT(Places({&p0_, &d2_}, request_, rules), IsEmpty());
 }
 
 TEST_F(CandidatesTest, ContextOfBothMustSuffice) {
