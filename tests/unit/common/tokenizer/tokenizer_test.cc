@@ -285,7 +285,7 @@ TEST(TokenizerTest, BadFilesAreNamed) {
     test.change(toy);
     const absl::Status status = toy.Load().status();
     EXPECT_EQ(std::string(status.message()), test.message);
-    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   }
 }
 
