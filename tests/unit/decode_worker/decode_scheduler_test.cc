@@ -341,6 +341,18 @@ TEST_F(DecodeSchedulerTest, FailedLandingIsQuarantinedUntilClosed) {
   EXPECT_TRUE(h.AllFree());
 }
 
+// The holder tells the router why; this worker's word could overtake it.
+TEST_F(DecodeSchedulerTest, LandingCancelledByItsHolderIsSilent) {
+  h.Reserve(1, 5, toy::MakeSpec(20, 30));
+  h.TakeEvents(1);
+  h.landings.at(h.OnlyLanding()).failed = true;
+  h.Feed(transfer::LandingFailed{h.OnlyLanding(), absl::CancelledError("")});
+  EXPECT_THAT(h.TakeEvents(1), SizeIs(0));
+  EXPECT_EQ(h.ledger()[BlockUse::kQuarantine], 2u);
+  h.CloseLanding(h.OnlyLanding());
+  EXPECT_TRUE(h.AllFree());
+}
+
 TEST_F(DecodeSchedulerTest, ReleaseWhileRunningWaitsForTheStep) {
   h.Serve(1, 5, toy::MakeSpec(20, 30, 2));
   h.FinishStep();

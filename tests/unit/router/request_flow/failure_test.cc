@@ -385,6 +385,16 @@ TEST_F(FailureTest, LateTokensOfAnOldAttemptAreDropped) {
   EXPECT_EQ(driver_.answer(id).tokens.at(0), (std::vector<uint32_t>{100}));
 }
 
+TEST_F(FailureTest, ReservationThatNobodyWaitsForIsReleased) {
+  driver_.Ask();
+  const AttemptId old = driver_.last_attempt();
+  driver_.Refused(d_, old, 1000);
+  driver_.TakeLog();
+  driver_.Reserved(d_, old);
+  EXPECT_THAT(driver_.TakeLog(),
+              ElementsAre(StrCat("release ", d_.value(), " #", old.value())));
+}
+
 TEST_F(FailureTest, NonsenseFromWorkersFailsTheAttemptOnly) {
   struct Case {
     const char* what;
