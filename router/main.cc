@@ -66,6 +66,7 @@ absl::Status Serve(const RouterConfig& config,
                       config.Members(RouterEpoch(RandomNonZero64())),
                       &router_metrics, [&server](const absl::Status& ready) {
                         if (server == nullptr) return;
+                        if (server == nullptr) return;
                         log::Info("{}",
                                   ready.ok() ? "serving" : ready.ToString());
                         server->SetServing("", ready.ok());

@@ -9,10 +9,7 @@ tokenising and a clean stop. Prints one line per check; exit code 1 at the
 first that fails.
 """
 import argparse
-import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,8 +20,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 from grpc_tools import protoc
 
+from up_cluster import Cluster, find_model, wait_until
+
 SERVICE = "baton.v1.Generation"
-START_TIMEOUT_S = 180
 CALL_TIMEOUT_S = 120
 
 
@@ -36,62 +34,6 @@ def generate_stubs(source, folder):
                               os.path.join(source, "proto", f"{name}.proto")])
         assert status == 0, f"protoc failed on {name}.proto"
     sys.path.insert(0, folder)
-
-
-def wait_until(condition, timeout_s, what):
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.02)
-    raise AssertionError(f"{what}: not within {timeout_s} s")
-
-
-class Cluster:
-    """One router, one prefill and one decode worker under `baton up`."""
-
-    def __init__(self, baton, model, folder):
-        self.ready_file = os.path.join(folder, "ready.json")
-        self.process = subprocess.Popen(
-            [baton, "up", f"--model={model}", "--listen=127.0.0.1:0",
-             "--disaggregation=always", f"--ready-file={self.ready_file}",
-             "--verbose"])
-        wait_until(self._ready, START_TIMEOUT_S, "the cluster is ready")
-        with open(self.ready_file, encoding="utf-8") as file:
-            self.address = json.load(file)["address"]
-
-    def _ready(self):
-        assert self.process.poll() is None, "baton up ended early"
-        return os.path.exists(self.ready_file)
-
-    def children(self):
-        pids = []
-        for entry in os.listdir("/proc"):
-            try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
-                    parent = file.read().rsplit(")", 1)[1].split()[1]
-            except (OSError, IndexError):
-                continue
-            if parent == str(self.process.pid):
-                pids.append(int(entry))
-        return pids
-
-    def stop(self):
-        children = self.children()
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=60)
-        return status, [pid for pid in children
-                        if os.path.exists(f"/proc/{pid}")]
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(timeout=60)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
 
 
 class Checks:
@@ -274,12 +216,7 @@ def main():
     parser.add_argument("--source", required=True)
     parser.add_argument("--model", required=True)
     arguments = parser.parse_args()
-    folder = os.environ.get("BATON_MODEL_DIR")
-    model = arguments.model
-    if folder:
-        model = os.path.join(folder, os.path.basename(model))
-    if not os.path.exists(model):
-        sys.exit(f"{model} is missing; tests/run.sh gets it")
+    model = find_model(arguments.model)
 
     with tempfile.TemporaryDirectory() as work:
         generate_stubs(arguments.source, work)
