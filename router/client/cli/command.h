@@ -28,6 +28,9 @@ int Fail(const absl::Status& status, const std::string& address);
 
 // Folder of the running binary, where its siblings are.
 std::string BinaryFolder();
+// What to type to run `baton` again: "baton" when the shell would find this
+// binary, else its path from the current folder.
+std::string ProgramToType();
 // Replaces the process by the sibling `name`; returns only when it cannot, as
 // NotFound when there is no such file.
 absl::Status ExecSibling(const std::string& name, const char* const* arguments);

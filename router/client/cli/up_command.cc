@@ -176,10 +176,11 @@ void PrintReady(const LocalCluster& cluster) {
   const std::string flag =
       address == kDefaultRouter ? "" : " --router " + address;
   std::printf("%s\n", FormatCluster(cluster.info(), address).c_str());
-  std::printf("Talk to it:     baton chat%s\n", flag.c_str());
-  std::printf("Ask once:       baton generate%s \"What is a relay race?\"\n",
-              flag.c_str());
-  std::printf("Measure it:     baton bench%s\n", flag.c_str());
+  const std::string baton = ProgramToType();
+  std::printf("Talk to it:     %s chat%s\n", baton.c_str(), flag.c_str());
+  std::printf("Ask once:       %s generate%s \"What is a relay race?\"\n",
+              baton.c_str(), flag.c_str());
+  std::printf("Measure it:     %s bench%s\n", baton.c_str(), flag.c_str());
   std::printf("Metrics:        http://%s/metrics\n",
               cluster.router_admin().c_str());
   std::printf("Stop:           Ctrl-C (drains; twice kills)\n");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 
 #include "common/rpc/status.h"
 #include "router/client/cli/command.h"
@@ -52,6 +53,12 @@ TEST(FailTest, ExitStatusFollowsTheCode) {
 TEST(ExecSiblingTest, MissingBinaryIsNotFound) {
   const char* arguments[] = {"baton-nothing", nullptr};
   EXPECT_TRUE(absl::IsNotFound(ExecSibling("baton-nothing", arguments)));
+}
+
+TEST(ProgramToTypeTest, IsThePathUnlessTheShellFindsThisBinary) {
+  EXPECT_THAT(ProgramToType(), testing::EndsWith("baton"));
+  setenv("PATH", "", 1);
+  EXPECT_THAT(ProgramToType(), HasSubstr("/baton"));
 }
 
 }  // namespace
