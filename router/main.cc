@@ -28,6 +28,8 @@ constexpr char kServiceName[] = "baton.v1.Generation";
 constexpr Duration kPoll = std::chrono::milliseconds(20);
 constexpr Duration kEndTimeout = std::chrono::seconds(2);
 constexpr Duration kFlushTimeout = std::chrono::seconds(5);
+// Idle clients may take seconds to notice; their connections are cut.
+constexpr Duration kCloseTimeout = std::chrono::milliseconds(100);
 
 void WaitForSignal(const std::atomic<int>& signals, int count) {
   int seen = signals.load();
@@ -50,6 +52,7 @@ void Drain(RouterDriver* driver, Duration timeout,
   }
 }
 
+// Returns only when the router cannot start.
 absl::Status Serve(const RouterConfig& config,
                    const std::atomic<int>& signals) {
   BATON_ASSIGN_OR_RETURN(ServedModel model, LoadServedModel(config.model));
@@ -65,7 +68,6 @@ absl::Status Serve(const RouterConfig& config,
   RouterDriver driver(config.CoreOptions(vocabulary), std::move(policy),
                       config.Members(RouterEpoch(RandomNonZero64())),
                       &router_metrics, [&server](const absl::Status& ready) {
-                        if (server == nullptr) return;
                         if (server == nullptr) return;
                         log::Info("{}",
                                   ready.ok() ? "serving" : ready.ToString());
@@ -104,9 +106,10 @@ absl::Status Serve(const RouterConfig& config,
 
   WaitForSignal(signals, 1);
   Drain(&driver, config.drain_timeout, signals);
-  server->Shutdown(kFlushTimeout);
+  driver.WaitUntilClosed(kFlushTimeout);
+  server->Shutdown(kCloseTimeout);
   log::Info("stopped");
-  return absl::OkStatus();
+  log::ExitProcess(0);
 }
 
 }  // namespace
@@ -127,7 +130,6 @@ int main(int argc, char** argv) {
   baton::log::InitLogging(
       {.level = *baton::log::ParseLevel(config.log_level), .role = "router"});
   const absl::Status status = baton::router::Serve(config, signals);
-  if (status.ok()) return 0;
   baton::log::Error("{}", status.ToString());
   return 1;
 }

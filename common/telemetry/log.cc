@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 
@@ -97,6 +98,12 @@ void InitLogging(const LogOptions& options) {
   output.pool = std::move(pool);
   minimum_level = options.level;
   std::atexit(DrainAtExit);
+}
+
+void ExitProcess(int code) {
+  DrainAtExit();
+  std::fflush(nullptr);
+  std::_Exit(code);
 }
 
 bool Enabled(Level level) { return level >= minimum_level; }

@@ -32,6 +32,11 @@ struct LogOptions {
 // process exits; call it once.
 void InitLogging(const LogOptions& options);
 
+// Writes what is queued and ends the process without running destructors.
+// Servers end with it once they have drained: gRPC 1.51 now and then aborts
+// while its callback threads are torn down.
+[[noreturn]] void ExitProcess(int code);
+
 bool Enabled(Level level);
 void Write(Level level, std::string_view line);
 

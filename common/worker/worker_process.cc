@@ -126,7 +126,8 @@ int DrainAndCheck(Worker& worker, RpcServer& server, SignalCount& signals,
   return 1;
 }
 
-absl::StatusOr<int> Run(const WorkerOptions& options,
+// Returns only when the worker cannot start.
+absl::Status Run(const WorkerOptions& options,
                         const WorkerWiring& wiring, SignalCount& signals) {
   Limit threads = ThreadLimit(AffinityCpus(), SystemFiles());
   if (options.threads > 0) threads = {options.threads, "--threads"};
@@ -188,7 +189,11 @@ absl::StatusOr<int> Run(const WorkerOptions& options,
   log::Info("{} serves on {}, admin on {}", options.worker_id,
             server->address(), admin->address());
   signals.WaitAbove(0, kNever);
-  return DrainAndCheck(*worker, *server, signals, options.drain_timeout);
+  const int code =
+      DrainAndCheck(*worker, *server, signals, options.drain_timeout);
+  admin.reset();
+  worker.reset();
+  log::ExitProcess(code);
 }
 
 }  // namespace
@@ -202,9 +207,8 @@ int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
     log_options.level = *level;
   }
   log::InitLogging(log_options);
-  absl::StatusOr<int> status = Run(options, wiring, signals);
-  if (status.ok()) return *status;
-  log::Error("cannot serve: {}", std::string(status.status().message()));
+  const absl::Status status = Run(options, wiring, signals);
+  log::Error("cannot serve: {}", std::string(status.message()));
   return 1;
 }
 

@@ -33,7 +33,9 @@ GenerateCall::GenerateCall(grpc::CallbackServerContext* context,
       driver_(driver),
       label_(std::move(label)),
       traceparent_(std::move(traceparent)),
-      id_(driver->NewRequestId()) {}
+      id_(driver->NewRequestId()) {
+  driver_->CallOpened();
+}
 
 void GenerateCall::Refuse(const absl::Status& status) {
   std::lock_guard lock(mutex_);
@@ -109,8 +111,11 @@ void GenerateCall::OnWriteDone(bool ok) {
 
 void GenerateCall::OnDone() {
   const std::shared_ptr<GenerateCall> self = std::move(self_);
-  std::lock_guard lock(mutex_);
-  done_ = true;
+  {
+    std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  driver_->CallClosed();
 }
 
 void GenerateCall::FinishWith(const absl::Status& status) {

@@ -97,6 +97,21 @@ bool RouterDriver::WaitUntilIdle(Duration timeout) {
   return idle_.wait_for(lock, timeout, [this] { return active_ == 0; });
 }
 
+void RouterDriver::CallOpened() {
+  std::lock_guard lock(mutex_);
+  ++open_calls_;
+}
+
+void RouterDriver::CallClosed() {
+  std::lock_guard lock(mutex_);
+  if (--open_calls_ == 0) idle_.notify_all();
+}
+
+bool RouterDriver::WaitUntilClosed(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, timeout, [this] { return open_calls_ == 0; });
+}
+
 void RouterDriver::Terminate(absl::Status status) {
   loop_.Post([this, status = std::move(status)] {
     Handle(router::Terminate{status});

@@ -66,6 +66,12 @@ class RouterDriver {
   void Drain();
   // True when all requests have ended within `timeout`.
   bool WaitUntilIdle(Duration timeout);
+  // A client's call lives from CallOpened to CallClosed, longer than its
+  // request: until the client has taken the end of its answer.
+  void CallOpened();
+  void CallClosed();
+  // True when all calls have ended within `timeout`.
+  bool WaitUntilClosed(Duration timeout);
   // Ends all requests with this status.
   void Terminate(absl::Status status);
 
@@ -92,6 +98,7 @@ class RouterDriver {
   std::condition_variable idle_;
   absl::Status ready_ = absl::UnavailableError("starting");  // mutex_
   uint64_t active_ = 0;  // mutex_; submitted, not finished
+  uint64_t open_calls_ = 0;  // mutex_
 
   // Loop only.
   RouterCore core_;

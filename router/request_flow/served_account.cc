@@ -23,7 +23,7 @@ void ServedAccount::Token(bool alone, MonotonicTime now) {
 }
 
 void ServedAccount::FirstTokens(const v1::FirstTokens& first) {
-  if (cached_tokens_.has_value()) return;
+  if (served_.prefill_chunks() != 0) return;
   cached_tokens_ = first.cached_tokens();
   served_.set_prefill_chunks(first.chunks());
 }

@@ -49,6 +49,17 @@ TEST_F(ServedAccountTest, LandingBeforeTheFirstTokenIsNotNegative) {
   EXPECT_DOUBLE_EQ(served.decode_ms(), 0);
 }
 
+TEST_F(ServedAccountTest, PrefillIsCountedEvenIfDecodeEndsFirst) {
+  account_.Dispatched(pair_, "policy", At(1));
+  account_.Done({});
+  v1::FirstTokens first;
+  first.set_cached_tokens(16);
+  first.set_chunks(3);
+  account_.FirstTokens(first);
+  EXPECT_EQ(account_.Result("").prefill_chunks(), 3u);
+  EXPECT_EQ(account_.cached_tokens(), 16u);
+}
+
 TEST_F(ServedAccountTest, MovedBytesAddUpOverAttempts) {
   v1::Landed landed;
   landed.set_bytes(10);
