@@ -61,7 +61,10 @@ class ToyCluster {
     stub_ = v1::Generation::NewStub(channel_);
   }
 
-  ~ToyCluster() { server_->Shutdown(std::chrono::seconds(1)); }
+  ~ToyCluster() {
+    server_->Shutdown(std::chrono::seconds(1));
+    StopWorkers();  // the prefill worker's commands use the decode worker
+  }
 
   v1::Generation::Stub& stub() { return *stub_; }
   std::shared_ptr<grpc::Channel> channel() { return channel_; }
