@@ -21,11 +21,15 @@ struct UcxOptions {
   Duration keepalive = std::chrono::milliseconds(300);
 };
 
-// A transport over UCX active messages: shared memory and CMA within a host,
-// TCP and RDMA where present. Variables UCX_* of the environment win over what
+// A transport over UCX active messages: TCP, and RDMA where present; shared
+// memory when UCX_TLS names it ("self,sysv,posix,cma"), at the price that a
+// peer killed in mid-write can stop the receiver's queue for all its peers
+// until the process restarts. Variables UCX_* of the environment win over what
 // is set here. UNAVAILABLE with UCX's own words when no device can be used.
 //
-// Create it after any fork. One thread at a time may use it.
+// Create it after any fork and before other threads read the environment: UCX
+// takes settings of single transports from there. One thread at a time may use
+// it.
 absl::StatusOr<std::unique_ptr<Transport>> MakeUcxTransport(
     const UcxOptions& options);
 

@@ -32,9 +32,11 @@ std::string DevicesFor(const UcxOptions& options) {
 }
 
 // The user's transports, and TCP, over which the connection manager introduces
-// peers to each other even where shared memory carries the data.
+// peers to each other even where shared memory carries the data. By default all
+// but UCX's shared-memory queues: every peer writes into the receiver's one
+// queue, and one that is killed in the middle of it stops it for all.
 std::string TransportsFor(std::string_view given) {
-  if (given.empty()) return "all";
+  if (given.empty()) return "^sysv,posix";
   const std::vector<std::string> names = absl::StrSplit(ToAbsl(given), ',');
   const bool listed = std::ranges::any_of(names, [](const std::string& name) {
     return name == "all" || name == "tcp" || name.starts_with('^');
@@ -69,6 +71,11 @@ void SetEnvironment() {
       {"UCX_POSIX_ERROR_HANDLING", "y"},
       {"UCX_SYSV_ERROR_HANDLING", "y"},
       {"UCX_TCP_PUT_ENABLE", "n"},
+      // Measured with tests/bench/transfer_bench.
+      {"UCX_SYSV_SEG_SIZE", "32K"},
+      {"UCX_POSIX_SEG_SIZE", "32K"},
+      {"UCX_TCP_TX_SEG_SIZE", "32K"},
+      {"UCX_TCP_RX_SEG_SIZE", "128K"},
   };
   for (const auto& [name, value] : kVariables) setenv(name, value, 0);
 }

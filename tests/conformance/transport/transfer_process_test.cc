@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "absl/strings/escaping.h"
 #include "tests/conformance/transport/core_node.h"
@@ -47,6 +48,11 @@ TEST(TransferProcessTest, PushesToAnotherProcess) {
 }
 
 TEST(TransferProcessTest, AHolderIsKilledInMidTransfer) {
+  const char* transports = std::getenv("UCX_TLS");
+  if (transports != nullptr &&
+      std::string_view(transports).find("sysv") != std::string_view::npos) {
+    GTEST_SKIP() << "UCX's shared queue does not survive this every time";
+  }
   CoreNode node;
   for (int round = 0; round < 6; ++round) {
     PeerProcess peer;
@@ -59,6 +65,9 @@ TEST(TransferProcessTest, AHolderIsKilledInMidTransfer) {
            MonotonicNow() - start < seconds(30)) {
       node.Poll();
     }
+    ASSERT_GE(node.core()->counters().frames_received,
+              before + 1 + static_cast<uint64_t>(round) * 35)
+        << "round " << round << " peer: " << peer.Ask("events");
     peer.Signal(SIGKILL);
     ASSERT_TRUE(node.PollUntil("LandingClosed"));
     EXPECT_EQ(node.TakeEvents(), "LandingFailed:UNAVAILABLE LandingClosed");

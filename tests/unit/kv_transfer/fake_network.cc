@@ -116,8 +116,9 @@ std::function<void()> FakeNetwork::DeliverHeader(size_t index) {
     *place = handler->OnHeader(packet->to_link, packet->header, size);
     BATON_CHECK(place->empty() || place->size() == size);
   });
-  return [this, packet, place, ends] {
-    packet->to->Soon([packet, place, ends](TransportHandler* handler) {
+  return [this, packet, place, ends, hold = hold_sent] {
+    packet->to->Soon([this, packet, place, ends,
+                      hold](TransportHandler* handler) {
       if (!ends->open) return;
       if (!place->empty()) {
         const absl::Span<const std::byte> payload =
@@ -125,20 +126,20 @@ std::function<void()> FakeNetwork::DeliverHeader(size_t index) {
         std::memcpy(place->data(), payload.data(), place->size());
       }
       handler->OnMessage(packet->to_link, packet->header, *place);
+      if (packet->copy) return;
+      auto sent = [packet, ends] {
+        packet->from->Soon([packet, ends](TransportHandler* sender) {
+          if (ends->open) {
+            sender->OnSent(packet->from_link, packet->send, absl::OkStatus());
+          }
+        });
+      };
+      if (hold) {
+        held_sent_.emplace_back(std::move(sent));
+      } else {
+        sent();
+      }
     });
-    if (packet->copy) return;
-    auto sent = [packet, ends] {
-      packet->from->Soon([packet, ends](TransportHandler* handler) {
-        if (ends->open) {
-          handler->OnSent(packet->from_link, packet->send, absl::OkStatus());
-        }
-      });
-    };
-    if (hold_sent) {
-      held_sent_.emplace_back(std::move(sent));
-    } else {
-      sent();
-    }
   };
 }
 
