@@ -18,6 +18,7 @@
 #include "common/worker/resource_limits.h"
 #include "common/worker/served_model.h"
 #include "common/worker/vocabulary_adapter.h"
+#include "common/worker/worker_hello.h"
 
 namespace baton {
 namespace {
@@ -62,35 +63,6 @@ std::string_view RoleName(v1::WorkerRole role) {
   return role == v1::WORKER_ROLE_PREFILL ? "prefill" : "decode";
 }
 
-// "cpu-avx2" -> "avx2".
-std::string IsaOf(const kernels::Backend& backend) {
-  const std::string name(backend.name());
-  return name.substr(name.find('-') + 1);
-}
-
-v1::WorkerHello MakeHello(const WorkerOptions& options,
-                          const WorkerWiring& wiring, const ServedModel& served,
-                          const kernels::Backend& backend, WorkerEpoch epoch,
-                          std::string_view transport) {
-  const ModelConfig& config = served.model->config();
-  v1::WorkerHello hello;
-  hello.set_worker_epoch(epoch.value());
-  hello.set_worker_id(options.worker_id);
-  hello.set_role(wiring.role);
-  hello.set_fingerprint(served.model->fingerprint());
-  hello.set_model(config.name);
-  hello.set_block_tokens(kBlockTokens);
-  hello.set_block_bytes(served.model->kv_layout().block_bytes());
-  hello.set_kv_blocks(served.memory->blocks());
-  hello.set_max_context_tokens(served.max_context_tokens);
-  hello.set_vocabulary_size(static_cast<uint32_t>(config.vocabulary));
-  hello.set_step_token_budget(options.step_tokens);
-  hello.add_transports(std::string(transport));
-  hello.add_cpu_features(StrCat("isa=", IsaOf(backend)));
-  hello.add_cpu_features(StrCat("threads=", backend.threads()));
-  return hello;
-}
-
 // Waits until the worker is idle: true, or false at the deadline or when more
 // than `signals` signals came.
 bool WaitIdle(Worker& worker, SignalCount& signals, int count,
@@ -127,8 +99,8 @@ int DrainAndCheck(Worker& worker, RpcServer& server, SignalCount& signals,
 }
 
 // Returns only when the worker cannot start.
-absl::Status Run(const WorkerOptions& options,
-                        const WorkerWiring& wiring, SignalCount& signals) {
+absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
+                 SignalCount& signals) {
   Limit threads = ThreadLimit(AffinityCpus(), SystemFiles());
   if (options.threads > 0) threads = {options.threads, "--threads"};
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<kernels::Backend> backend,
@@ -159,8 +131,9 @@ absl::Status Run(const WorkerOptions& options,
   parts.step_tokens = options.step_tokens;
   parts.metrics = &metrics;
   BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport());
-  v1::WorkerHello hello = MakeHello(options, wiring, served, *backend,
-                                    parts.epoch, parts.transport->name());
+  v1::WorkerHello hello =
+      MakeWorkerHello(options, wiring.role, served, *backend, parts.epoch,
+                      parts.transport->name());
   std::unique_ptr<Worker> worker =
       wiring.make_worker(std::move(parts), std::move(hello));
 
