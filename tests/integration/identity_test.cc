@@ -18,7 +18,7 @@
 namespace baton::testing {
 namespace {
 
-enum class Mode { kAggregated, kSharedMemory, kTcp };
+enum class Mode { kAggregated, kLoopback, kSharedMemory, kTcp };
 
 struct Arm {
   Mode mode;
@@ -27,8 +27,8 @@ struct Arm {
   int threads;
 
   std::string Name() const {
-    static constexpr const char* kModes[] = {"aggregated", "ucx_shm",
-                                             "ucx_tcp"};
+    static constexpr const char* kModes[] = {"aggregated", "loopback",
+                                             "ucx_shm", "ucx_tcp"};
     return absl::StrCat(kModes[static_cast<int>(mode)], " chunk=", chunk, " ",
                         isa, " threads=", threads);
   }
@@ -88,8 +88,11 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> StartArm(
   options.worker_flags = {
       absl::StrCat("--threads=", arm.threads), absl::StrCat("--isa=", arm.isa),
       absl::StrCat("--step-tokens=", arm.chunk), "--kv-blocks=600"};
-  options.decode_flags = {absl::StrCat(
-      "--disaggregation=", arm.mode == Mode::kAggregated ? "never" : "always")};
+  options.loopback_pair = arm.mode == Mode::kLoopback;
+  if (!options.loopback_pair)
+    options.decode_flags = {
+        absl::StrCat("--disaggregation=",
+                     arm.mode == Mode::kAggregated ? "never" : "always")};
   if (arm.mode == Mode::kSharedMemory) {
     options.environment["UCX_TLS"] = "self,sysv,posix,cma";
   } else if (arm.mode == Mode::kTcp) {
@@ -122,7 +125,8 @@ void CheckServed(const Answer& answer, const Arm& arm, int prompt_tokens,
     EXPECT_EQ(answer.served.kv_bytes_moved(), 0u);
     EXPECT_EQ(answer.served.prefill_worker(), "");
   } else {
-    EXPECT_EQ(answer.served.transport(), "ucx");
+    EXPECT_EQ(answer.served.transport(),
+              arm.mode == Mode::kLoopback ? "loopback" : "ucx");
     EXPECT_EQ(answer.served.kv_blocks_moved(), blocks);
     EXPECT_EQ(answer.served.kv_bytes_moved(), blocks * block_bytes);
     EXPECT_EQ(answer.served.prefill_worker(), "prefill-0");
@@ -250,22 +254,19 @@ TEST(IdentityTest, RealModelPairs) {
   Identity identity(*model, {1, 16, 17, 63, 300, 1500}, {17, 300});
   const std::string wide = WideIsa();
   const Arm arms[] = {
-      {Mode::kAggregated, 16, "avx2", 2},
-      {Mode::kAggregated, 64, wide, 1},
-      {Mode::kAggregated, 512, wide, 2},
-      {Mode::kSharedMemory, 16, wide, 1},
-      {Mode::kSharedMemory, 64, "avx2", 2},
-      {Mode::kSharedMemory, 512, wide, 2},
-      {Mode::kTcp, 16, wide, 2},
-      {Mode::kTcp, 64, wide, 1},
-      {Mode::kTcp, 512, "avx2", 1},
+      {Mode::kAggregated, 16, "avx2", 2},  {Mode::kAggregated, 64, wide, 1},
+      {Mode::kAggregated, 512, wide, 2},   {Mode::kLoopback, 16, wide, 2},
+      {Mode::kLoopback, 64, wide, 1},      {Mode::kLoopback, 512, "avx2", 2},
+      {Mode::kSharedMemory, 16, wide, 1},  {Mode::kSharedMemory, 64, "avx2", 2},
+      {Mode::kSharedMemory, 512, wide, 2}, {Mode::kTcp, 16, wide, 2},
+      {Mode::kTcp, 64, wide, 1},           {Mode::kTcp, 512, "avx2", 1},
   };
   for (const Arm& arm : arms) {
     // One core and 16-token chunks take their time on the longest prompt.
     identity.Run(arm, arm.threads == 1 && arm.chunk == 16 ? 300 : 1500);
   }
   identity.Run({Mode::kAggregated, 64, "scalar", 2}, 63);
-  EXPECT_EQ(identity.arms(), 10);
+  EXPECT_EQ(identity.arms(), 13);
   EXPECT_GT(identity.compared(), 100u);
 }
 
@@ -278,7 +279,8 @@ TEST(IdentityTest, TinyModelProduct) {
   Identity identity(*model, {1, 15, 16, 33, 150}, {33});
   std::vector<std::string> isas = {"scalar", "avx2"};
   if (WideIsa() != "avx2") isas.push_back(WideIsa());
-  for (Mode mode : {Mode::kAggregated, Mode::kSharedMemory, Mode::kTcp}) {
+  for (Mode mode :
+       {Mode::kAggregated, Mode::kLoopback, Mode::kSharedMemory, Mode::kTcp}) {
     for (int chunk : {16, 64, 512}) {
       for (const std::string& isa : isas) {
         for (int threads : {1, 2}) {
@@ -287,7 +289,7 @@ TEST(IdentityTest, TinyModelProduct) {
       }
     }
   }
-  EXPECT_EQ(identity.arms(), static_cast<int>(18 * isas.size()));
+  EXPECT_EQ(identity.arms(), static_cast<int>(24 * isas.size()));
 }
 
 }  // namespace

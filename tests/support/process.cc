@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -101,6 +102,7 @@ absl::Status Process::WaitReady(Duration timeout) {
     if (json.is_object() && json.contains("address")) {
       address_ = json["address"];
       admin_ = json["admin"];
+      decode_address_ = json.value("decode", "");
       return absl::OkStatus();
     }
     if (!alive()) {
@@ -177,6 +179,7 @@ absl::StatusOr<double> Process::Metric(const std::string& name,
                                        const std::string& label_text) const {
   absl::StatusOr<std::string> text = AdminGet("/metrics");
   if (!text.ok()) return text.status();
+  std::optional<double> sum;
   for (const auto part : absl::StrSplit(*text, '\n')) {
     const std::string row(part);
     if (row.rfind(name, 0) != 0) continue;
@@ -184,8 +187,11 @@ absl::StatusOr<double> Process::Metric(const std::string& name,
     if (next != '{' && next != ' ') continue;
     if (row.find(label_text) == std::string::npos) continue;
     double value = 0;
-    if (absl::SimpleAtod(row.substr(row.rfind(' ') + 1), &value)) return value;
+    if (absl::SimpleAtod(row.substr(row.rfind(' ') + 1), &value)) {
+      sum = sum.value_or(0) + value;
+    }
   }
+  if (sum.has_value()) return *sum;
   return absl::NotFoundError(absl::StrCat(name_, ": ", name, " ", label_text));
 }
 

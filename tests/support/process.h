@@ -30,6 +30,8 @@ class Process {
   absl::Status WaitReady(Duration timeout);
   const std::string& address() const { return address_; }
   const std::string& admin() const { return admin_; }
+  // Of the decode worker, where one process runs both.
+  const std::string& decode_address() const { return decode_address_; }
   pid_t pid() const { return pid_; }
   bool alive();
 
@@ -40,9 +42,8 @@ class Process {
 
   // GET on the admin port; the body, whatever the HTTP status.
   absl::StatusOr<std::string> AdminGet(const std::string& path) const;
-  // Value of one series of /metrics whose line starts with `series`
-  // (`baton_kv_blocks{...state="free"...}` is matched by name and by the
-  // `label="value"` text given); NOT_FOUND when there is none.
+  // Sum over the series of /metrics with this name whose line holds
+  // `label_text`, for instance `state="free"`; NOT_FOUND when there is none.
   absl::StatusOr<double> Metric(const std::string& name,
                                 const std::string& label_text = "") const;
   std::string LogTail(size_t bytes = 4000) const;
@@ -50,7 +51,7 @@ class Process {
  private:
   Process() = default;
   pid_t pid_ = -1;
-  std::string name_, ready_file_, log_file_, address_, admin_;
+  std::string name_, ready_file_, log_file_, address_, admin_, decode_address_;
 };
 
 }  // namespace baton::testing

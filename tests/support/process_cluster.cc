@@ -50,9 +50,11 @@ absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartWorker(
                                     absl::StrCat("--worker-id=", name)};
   Append(&flags, options_.worker_flags);
   Append(&flags, prefill ? options_.prefill_flags : options_.decode_flags);
-  return Process::Start(
-      prefill ? "baton-prefill-worker" : "baton-decode-worker",
-      std::move(flags), dir_, name, options_.environment);
+  const char* binary = options_.loopback_pair ? "baton-loopback-pair"
+                       : prefill              ? "baton-prefill-worker"
+                                              : "baton-decode-worker";
+  return Process::Start(binary, std::move(flags), dir_, name,
+                        options_.environment);
 }
 
 absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
@@ -65,7 +67,9 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
     return absl::InternalError("mkdtemp failed");
   }
   cluster->dir_ = pattern;
-  for (int i = 0; i < options.prefill + options.decode; ++i) {
+  const int workers =
+      options.loopback_pair ? 1 : options.prefill + options.decode;
+  for (int i = 0; i < workers; ++i) {
     const bool prefill = i < options.prefill;
     auto worker = cluster->StartWorker(
         prefill, prefill ? i : i - options.prefill, "127.0.0.1:0");
@@ -85,7 +89,10 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
     flags.push_back(
         absl::StrCat("--prefill=", JoinAddresses(cluster->prefill_)));
   }
-  flags.push_back(absl::StrCat("--decode=", JoinAddresses(cluster->decode_)));
+  flags.push_back(
+      absl::StrCat("--decode=", options.loopback_pair
+                                    ? cluster->prefill_[0]->decode_address()
+                                    : JoinAddresses(cluster->decode_)));
   Append(&flags, options.router_flags);
   auto router =
       Process::Start("baton-router", std::move(flags), cluster->dir_, "router");
@@ -153,7 +160,8 @@ v1::GetClusterInfoResponse ProcessCluster::Info() {
 
 absl::Status ProcessCluster::WaitWorkersReady(Duration timeout) {
   const MonotonicTime deadline = MonotonicNow() + timeout;
-  const size_t wanted = prefill_.size() + decode_.size();
+  const size_t wanted =
+      options_.loopback_pair ? 2 : prefill_.size() + decode_.size();
   v1::GetClusterInfoResponse info;
   while (MonotonicNow() < deadline) {
     info = Info();

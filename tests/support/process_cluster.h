@@ -19,6 +19,9 @@ struct ClusterOptions {
   std::string model;  // GGUF path
   int prefill = 1;
   int decode = 1;
+  // One prefill and one decode worker in one process that is prefill(0); KV
+  // goes by the loopback transport.
+  bool loopback_pair = false;
   std::vector<std::string> router_flags;
   std::vector<std::string> worker_flags;  // both kinds
   std::vector<std::string> prefill_flags;
