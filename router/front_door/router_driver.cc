@@ -23,10 +23,10 @@ RouterDriver::~RouterDriver() {
   loop_.Post([&] {
     Handle(router::Terminate{absl::UnavailableError("router: stopped")});
     membership_.Stop();
+    stopped_ = true;
     stopped.set_value();
   });
   stopped.get_future().wait();
-  loop_.Stop();
 }
 
 void RouterDriver::Start() {
@@ -119,6 +119,7 @@ void RouterDriver::Terminate(absl::Status status) {
 }
 
 void RouterDriver::Handle(Event event) {
+  if (stopped_) return;
   pending_.push_back(std::move(event));
   if (std::exchange(handling_, true)) return;
   while (!pending_.empty()) {

@@ -97,7 +97,7 @@ class RouterDriver {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   absl::Status ready_ = absl::UnavailableError("starting");  // mutex_
-  uint64_t active_ = 0;  // mutex_; submitted, not finished
+  uint64_t active_ = 0;      // mutex_; submitted, not finished
   uint64_t open_calls_ = 0;  // mutex_
 
   // Loop only.
@@ -105,9 +105,11 @@ class RouterDriver {
   absl::flat_hash_map<RequestId, Client> clients_;
   std::deque<Event> pending_;  // events that actions of an event caused
   bool handling_ = false;
+  bool stopped_ = false;  // events are dropped
   MonotonicTime tick_at_ = kNever;
   EventLoop::TimerId tick_timer_ = 0;
 
+  // In this order: sessions end while the loop still runs.
   EventLoop loop_{"router"};
   Membership membership_;
 };

@@ -30,10 +30,12 @@ struct MembershipOptions {
 // WorkerRemoved. The sink may call Send and Close from within.
 class Membership {
  public:
-  // `loop` outlives the object.
+  // `loop` outlives the object and runs until its destructor has returned.
   Membership(MembershipOptions options, EventLoop* loop,
              std::function<void(Event)> sink);
-  // After Stop().
+  // After Stop(), not on the loop. Waits until gRPC is done with every session;
+  // the loop then destroys what is left of them, as a channel must not be
+  // destroyed on a thread of gRPC.
   ~Membership();
 
   // The rest: loop only.

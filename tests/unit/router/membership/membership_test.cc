@@ -24,7 +24,7 @@ class MembershipTest : public ::testing::Test {
   ~MembershipTest() override {
     if (members_ == nullptr) return;
     OnLoop([this] { members_->Stop(); });
-    loop_.Stop();
+    members_.reset();
   }
 
   void Start(MembershipOptions options) {
