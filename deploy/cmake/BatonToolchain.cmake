@@ -29,7 +29,9 @@ endif()
 
 find_program(BATON_CCACHE ccache)
 if(BATON_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BATON_CCACHE})
+  # Paths below the source folder do not count: clones share their cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${BATON_CCACHE})
 endif()
 find_program(BATON_MOLD mold)
 if(BATON_MOLD)
