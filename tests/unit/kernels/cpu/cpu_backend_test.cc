@@ -39,10 +39,16 @@ TEST(CpuBackendTest, RefusesThreadCountsOutOfRange) {
   }
 }
 
-TEST(CpuBackendTest, ExplainsAMissingInstructionSet) {
-  if (IsSupported(Isa::kAvx512)) GTEST_SKIP() << "this machine has AVX-512";
+TEST(CpuBackendTest, RunsTheWidestInstructionSetOrExplainsItsAbsence) {
   const auto backend = MakeCpuBackend({.isa = Isa::kAvx512});
+  if (IsSupported(Isa::kAvx512)) {
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    EXPECT_EQ((*backend)->name(), "cpu-avx512");
+    return;
+  }
   EXPECT_TRUE(absl::IsFailedPrecondition(backend.status()));
+  EXPECT_NE(std::string(backend.status().message()).find("'avx512'"),
+            std::string::npos);
 }
 
 }  // namespace
