@@ -3,6 +3,14 @@
 #include <utility>
 
 namespace baton::transfer {
+namespace {
+
+// Shares nothing with the original, which another thread may let go of.
+absl::Status Copy(const absl::Status& status) {
+  return absl::Status(status.code(), status.message());
+}
+
+}  // namespace
 
 void LoopbackBell::Ring() {
   {
@@ -59,10 +67,10 @@ std::vector<LoopbackChannel::Receipt> LoopbackChannel::TakeReceipts(int end) {
 void LoopbackChannel::Close(const absl::Status& why) {
   std::lock_guard lock(mutex_);
   if (closed_) return;
-  closed_ = why;
+  closed_ = Copy(why);
   for (int end = 0; end < 2; ++end) {
     for (const Parcel& parcel : ends_[end].inbox) {
-      ends_[1 - end].receipts.push_back({parcel.send, why});
+      ends_[1 - end].receipts.push_back({parcel.send, Copy(why)});
     }
     ends_[end].inbox.clear();
   }
@@ -77,7 +85,7 @@ std::optional<absl::Status> LoopbackChannel::TakeClosed(int end) {
     return std::nullopt;
   }
   me.told_closed = true;
-  return closed_;
+  return Copy(*closed_);
 }
 
 }  // namespace baton::transfer

@@ -160,8 +160,7 @@ void FakeNetwork::Drop(size_t index) {
 
 void FakeNetwork::Duplicate(size_t index) {
   Packet copy = wire[index];
-  copy.own.assign(copy.payload.begin(), copy.payload.end());
-  if (wire[index].copy) copy.own = wire[index].own;
+  if (!copy.copy) copy.own.assign(copy.payload.begin(), copy.payload.end());
   copy.copy = true;
   wire.push_back(std::move(copy));
 }
