@@ -1,6 +1,7 @@
 #ifndef BATON_KV_TRANSFER_CORE_CONTEXT_H_
 #define BATON_KV_TRANSFER_CORE_CONTEXT_H_
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct CoreContext {
   LinkTable links;
   TransferCore::Counters counters;
   std::vector<TransferEvent> events;  // not handed out yet
+  std::function<void()> adopt;        // see TransferCore::OnUnknownLanding
   MonotonicTime now{};                // of the current call
 };
 

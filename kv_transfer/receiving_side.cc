@@ -68,6 +68,9 @@ absl::Span<std::byte> ReceivingSide::OnHeader(LinkId link,
 
 void ReceivingSide::OnBegin(LinkId link, const TransferKey& key,
                             const Begin& begin) {
+  if (context_->adopt && table_.Find(key.landing) == nullptr) {
+    context_->adopt();
+  }
   const auto landing = table_.Redeem(link, key, begin, context_->now);
   if (!landing.ok()) {
     Refuse(link, key, landing.status());

@@ -171,6 +171,10 @@ size_t TransferCore::open_landings() const { return impl_->receiving.open(); }
 
 size_t TransferCore::open_transfers() const { return impl_->holding.open(); }
 
+void TransferCore::OnUnknownLanding(std::function<void()> adopt) {
+  impl_->context.adopt = std::move(adopt);
+}
+
 void TransferCore::CloseLinks() { impl_->context.links.CloseAll(); }
 
 size_t TransferCore::open_links() const { return impl_->context.links.size(); }

@@ -143,6 +143,10 @@ class TransferCore {
   void AdoptLanding(const Ticket& ticket, LandingSpec spec, MonotonicTime now);
   absl::Status StartTransfer(TransferId id, const Ticket& ticket,
                              MonotonicTime deadline, MonotonicTime now);
+  // Called before a BEGIN is refused because its landing is unknown, so that
+  // landings whose tickets are out already can be adopted first. It may call
+  // AdoptLanding and nothing else.
+  void OnUnknownLanding(std::function<void()> adopt);
   // Closes every link by force; Poll until open_links() is zero before the
   // transport or the core goes.
   void CloseLinks();

@@ -35,6 +35,11 @@ struct TransferThread::Impl {
         core(transport.get(), options),
         thread([this] { Run(); }) {}
 
+  struct Adoption {
+    Ticket ticket;
+    LandingSpec spec;
+  };
+
   ~Impl() {
     stopping.store(true);
     transport->Wake();
@@ -52,6 +57,7 @@ struct TransferThread::Impl {
 
   void Run() {
     pthread_setname_np(pthread_self(), "kv_transfer");
+    core.OnUnknownLanding([this] { Adopt(); });
     while (!stopping.load()) {
       const bool commanded = RunCommands();
       const bool polled = core.Poll(MonotonicNow(), &events);
@@ -61,14 +67,31 @@ struct TransferThread::Impl {
     CloseLinks();
   }
 
+  // A holder may be faster than this thread: a landing must be known before
+  // the BEGIN that its ticket made possible is judged.
+  bool Adopt() {
+    std::vector<Adoption> batch;
+    {
+      std::lock_guard lock(mutex);
+      batch.swap(adoptions);
+    }
+    for (Adoption& adoption : batch) {
+      core.AdoptLanding(adoption.ticket, std::move(adoption.spec),
+                        MonotonicNow());
+    }
+    return !batch.empty();
+  }
+
   bool RunCommands() {
     std::vector<Command> batch;
     {
       std::lock_guard lock(mutex);
       batch.swap(commands);
     }
+    // After the swap: a CancelLanding in the batch finds what it cancels.
+    const bool adopted = Adopt();
     for (Command& command : batch) command(MonotonicNow());
-    return !batch.empty();
+    return adopted || !batch.empty();
   }
 
   void HandOut() {
@@ -120,6 +143,7 @@ struct TransferThread::Impl {
 
   mutable std::mutex mutex;
   std::vector<Command> commands;    // mutex
+  std::vector<Adoption> adoptions;  // mutex
   TransferCore::Counters counters;  // mutex
 
   TransferCore core;                  // on the thread only
@@ -143,9 +167,11 @@ absl::StatusOr<Ticket> TransferThread::OpenLanding(LandingSpec spec) {
         StrCat("landings: all ", impl->options.max_landings, " are open"));
   }
   Ticket ticket = IssueTicket(spec, impl->options, impl->name, impl->address);
-  impl->Post([impl, ticket, spec = std::move(spec)](MonotonicTime now) mutable {
-    impl->core.AdoptLanding(ticket, std::move(spec), now);
-  });
+  {
+    std::lock_guard lock(impl->mutex);
+    impl->adoptions.push_back({ticket, std::move(spec)});
+  }
+  impl->transport->Wake();
   return ticket;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kv_transfer/ticket.h"
 #include "tests/unit/kv_transfer/core_fixture.h"
 
 namespace baton::transfer {
@@ -99,6 +100,26 @@ TEST_F(TransferCoreTest, HeldBlocksDoNotTravel) {
   EXPECT_EQ(receiver.All<LandingVerified>()[0].blocks, 1u);
   EXPECT_EQ(target.block(0), before);
   EXPECT_EQ(target.block(2), source.block(2));
+}
+
+TEST_F(TransferCoreTest, ALandingMayBeAdoptedWhenItsBeginArrives) {
+  const LandingSpec spec = SpecFor(&target, kTokens, 2);
+  ticket = IssueTicket(spec, TinyOptions(2), "fake", "receiver");
+  int asked = 0;
+  receiver.core.OnUnknownLanding([&] {
+    if (asked++ == 0) receiver.core.AdoptLanding(ticket, spec, now);
+  });
+  Start();
+  PushAllAndSeal();
+  Flow();
+  ExpectHandedOver();
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(receiver.core.counters().refused_begins, 0u);
+  holder.events.clear();
+  Start();
+  Flow();
+  EXPECT_EQ(asked, 2) << "the ticket is used up: still refused";
+  EXPECT_TRUE(absl::IsNotFound(holder.All<TransferFailed>().at(0).status));
 }
 
 TEST_F(TransferCoreTest, MemoryIsLetGoOnlyWhenTheTransportHasLetGo) {
