@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <cstdlib>
-#include <string_view>
 
 #include "absl/strings/escaping.h"
 #include "tests/conformance/transport/core_node.h"
@@ -48,11 +47,6 @@ TEST(TransferProcessTest, PushesToAnotherProcess) {
 }
 
 TEST(TransferProcessTest, AHolderIsKilledInMidTransfer) {
-  const char* transports = std::getenv("UCX_TLS");
-  if (transports != nullptr &&
-      std::string_view(transports).find("sysv") != std::string_view::npos) {
-    GTEST_SKIP() << "UCX's shared queue does not survive this every time";
-  }
   CoreNode node;
   for (int round = 0; round < 6; ++round) {
     PeerProcess peer;
