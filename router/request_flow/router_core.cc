@@ -157,7 +157,8 @@ void RouterCore::On(SessionDown event) {
   LoseSession(worker, event.status);
 }
 
-void RouterCore::On(PrefillMessage message) {
+template <class Message>
+void RouterCore::OnMessage(Message message) {
   WorkerView* worker = workers_.Find(message.worker);
   if (worker == nullptr || !worker->session_up()) {
     ++counters_.stale_events;
@@ -175,23 +176,9 @@ void RouterCore::On(PrefillMessage message) {
   OnEvent(worker, std::move(message.event));
 }
 
-void RouterCore::On(DecodeMessage message) {
-  WorkerView* worker = workers_.Find(message.worker);
-  if (worker == nullptr || !worker->session_up()) {
-    ++counters_.stale_events;
-    return;
-  }
-  absl::Status counted =
-      WorkerTable::CountEvent(worker, message.event.sequence(), now_);
-  if (counted.ok() && message.event.has_hello()) {
-    counted = absl::FailedPreconditionError("hello: sent twice");
-  }
-  if (!counted.ok()) {
-    Break(worker, counted);
-    return;
-  }
-  OnEvent(worker, std::move(message.event));
-}
+void RouterCore::On(PrefillMessage message) { OnMessage(std::move(message)); }
+
+void RouterCore::On(DecodeMessage message) { OnMessage(std::move(message)); }
 
 void RouterCore::On(Drain) { draining_ = true; }
 

@@ -111,6 +111,9 @@ class RouterCore {
   void On(Tick event);
 
   void OnLoad(WorkerView* worker, const v1::WorkerLoad& load);
+  // Checks the session's numbering, then hands the event on.
+  template <class Message>
+  void OnMessage(Message message);
   void OnEvent(WorkerView* worker, v1::PrefillEvent event);
   void OnEvent(WorkerView* worker, v1::DecodeEvent event);
   void OnStepTokens(const WorkerView& worker, v1::StepTokens step);
