@@ -26,6 +26,8 @@ struct ClientRequest {
   MonotonicTime deadline;
   int priority = 1;   // 0 = high, 1 = normal, 2 = low
   std::string label;  // x-request-id, for Served.request_id
+  // Whose request it is, as the credential says; "" without credentials.
+  std::string tenant;
 };
 struct ClientCancelled {
   RequestId id;
