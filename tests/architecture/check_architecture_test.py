@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check_architecture as check  # noqa: E402
+import check_fault_list  # noqa: E402
 
 
 class PlantedViolations(unittest.TestCase):
@@ -76,6 +77,23 @@ class PlantedViolations(unittest.TestCase):
             stale = "tests/unit/common/base/gone_test.cc"
             self.assertTrue(self.errors(check.check_mirror, root, stale))
             self.assertTrue(self.errors(check.check_readmes, root))
+
+    def test_fault_list(self):
+        tests = check_fault_list.tests_in(
+            "a.cc", "TEST_F(LinkTest,\n       Cut) {\nTEST(Other, Works) {")
+        tests |= check_fault_list.tests_in(
+            "a.py", "class Shell:\n    def test_exit(self):\n")
+        self.assertEqual(tests, {"LinkTest.Cut", "Other.Works",
+                                 "Shell.test_exit"})
+        for row, good in (("| 1.2 | cut | `LinkTest.Cut` |", True),
+                          ("| 1.2 | cut | `LinkTest.Cut`, `A.B` |", False),
+                          ("| 1.2 | cut | soon |", False),
+                          ("| 1.2 | `Other.Works` | |", False),
+                          ("| 1.2 | `Other.Works` |", False),
+                          ("| 1.2 | cut | *not yet*: no migration |", True),
+                          ("| 1.2 | cut | *not yet* |", False)):
+            found = self.errors(check_fault_list.check_list, row, tests)
+            self.assertEqual(not found, good, row)
 
 
 if __name__ == "__main__":
