@@ -129,10 +129,14 @@ absl::StatusOr<std::vector<std::string>> ParseHostPortList(
 
 std::string ClosestName(std::string_view name,
                         const std::vector<std::string>& names) {
+  constexpr size_t kShortestPrefix = 3;
   std::string closest;
   size_t best = std::clamp<size_t>(name.size() / 3, 2, 4) + 1;
   for (const std::string& candidate : names) {
-    const size_t distance = EditDistance(name.substr(0, 64), candidate);
+    const bool abbreviated =
+        name.size() >= kShortestPrefix && candidate.starts_with(name);
+    const size_t distance =
+        abbreviated ? 1 : EditDistance(name.substr(0, 64), candidate);
     if (distance < best) {
       best = distance;
       closest = candidate;

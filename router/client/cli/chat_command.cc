@@ -9,6 +9,11 @@
 namespace baton::cli {
 namespace {
 
+// A conversation wants likelier words than a completion; small models lose
+// themselves at temperature 1.
+constexpr float kTemperature = 0.6f;
+constexpr float kTopP = 0.9f;
+
 constexpr char kChatHelp[] =
     "  /new      start again\n"
     "  /timings  say how each answer was served, or stop saying it\n"
@@ -36,7 +41,9 @@ int RunChat(int argc, const char* const* argv) {
   RequestFlags flags;
   std::string system;
   bool timings = false;
-  ConfigParser parser("baton chat", "Talks to the model, one line at a time.");
+  ConfigParser parser("baton chat",
+                      "Talks to the model, one line at a time, with "
+                      "--temperature 0.6 and --top-p 0.9 unless given.");
   flags.AddTo(&parser);
   parser.AddString("system", &system, "system message of the conversation");
   parser.AddSwitch("timings", &timings, "say how each answer was served");
@@ -55,6 +62,8 @@ int RunChat(int argc, const char* const* argv) {
   }
 
   v1::GenerateRequest request;
+  request.mutable_sampling()->set_temperature(kTemperature);
+  request.mutable_sampling()->set_top_p(kTopP);
   flags.Fill(parser, &request);
   v1::ChatMessages* chat = request.mutable_chat();
   const auto start_again = [&] {

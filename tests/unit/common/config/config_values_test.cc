@@ -85,5 +85,11 @@ TEST(ClosestNameTest, SuggestsOnlyWhatIsNear) {
   EXPECT_EQ(ClosestName(std::string(5000, 'x'), names), "");
 }
 
+TEST(ClosestNameTest, PrefersTheLongFormOfAnAbbreviation) {
+  const std::vector<std::string> names{"help", "temperature", "top-k"};
+  EXPECT_EQ(ClosestName("temp", names), "temperature");
+  EXPECT_EQ(ClosestName("te", names), "");
+}
+
 }  // namespace
 }  // namespace baton
