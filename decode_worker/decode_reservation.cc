@@ -57,7 +57,8 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
   absl::StatusOr<SequenceRequest> request =
       ParseSequenceSpec(spec, options_.limits, options_.vocabulary);
   if (!request.ok()) {
-    SendFailure(session, attempt, request.status(), false);
+    SendFailure(session, attempt, request.status(), false,
+                v1::FAILURE_CAUSE_REQUEST);
     return nullptr;
   }
   const BlockDemand demand = BlockDemand::Of(*request);
@@ -68,7 +69,7 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
                     StrCat("never fits: needs ", demand.total(), " blocks and ",
                            choices, " sequences, this worker has ",
                            pool_.size(), " and ", options_.max_sequences)),
-                false);
+                false, v1::FAILURE_CAUSE_REQUEST);
     return nullptr;
   }
   if (std::string reason = WhyNoRoom(demand, choices, local); !reason.empty()) {
@@ -134,7 +135,7 @@ void DecodeScheduler::Release(SessionId session, AttemptId attempt) {
     return;
   }
   ++counters_.released;
-  Close(jobs_.at(it->second), absl::OkStatus(), false);
+  Close(jobs_.at(it->second));
 }
 
 void DecodeScheduler::On(LandingOpened event, MonotonicTime) {
@@ -147,7 +148,9 @@ void DecodeScheduler::On(LandingOpened event, MonotonicTime) {
       return;
     }
     job.phase = Phase::kReady;  // no transfer knows the blocks
-    Close(job, event.ticket.status(), true);
+    const bool full = absl::IsResourceExhausted(event.ticket.status());
+    Close(job, event.ticket.status(), true,
+          full ? v1::FAILURE_CAUSE_LOAD : v1::FAILURE_CAUSE_WORKER);
     return;
   }
   job.landing = LandingId(event.ticket->landing_id());
@@ -187,12 +190,13 @@ void DecodeScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
           cancelled ? absl::OkStatus()
                     : absl::UnavailableError(
                           StrCat("KV landing: ", failed->status.ToString())),
-          true);
+          true, v1::FAILURE_CAUSE_TRANSFER);
   } else if (auto* closed = std::get_if<transfer::LandingClosed>(&event)) {
     DecodeJob* job = find(closed->landing);
     if (job == nullptr) return;
     if (job->phase != Phase::kClosing) {
-      Close(*job, absl::UnavailableError("KV landing was closed"), true);
+      Close(*job, absl::UnavailableError("KV landing was closed"), true,
+            v1::FAILURE_CAUSE_TRANSFER);
     }
     OnLandingOver(*job);
   } else {
@@ -223,7 +227,7 @@ void DecodeScheduler::OnVerified(DecodeJob& job,
   MoveBlocks(job.growth, &job.growth_use, BlockUse::kRunning);
   ++counters_.landed;
   if (absl::Status status = AppendSealed(job, verified.seal); !status.ok()) {
-    Close(job, status, true);
+    Close(job, status, true, v1::FAILURE_CAUSE_TRANSFER);
     return;
   }
   v1::DecodeEvent event;

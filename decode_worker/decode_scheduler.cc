@@ -39,7 +39,7 @@ void DecodeScheduler::On(SessionLost event, MonotonicTime) {
     if (key.first == event.session) lost.push_back(job);
   }
   std::sort(lost.begin(), lost.end());
-  for (JobId job : lost) Close(jobs_.at(job), absl::OkStatus(), false);
+  for (JobId job : lost) Close(jobs_.at(job));
 }
 
 void DecodeScheduler::On(CommandReceived event, MonotonicTime now) {
@@ -68,7 +68,7 @@ void DecodeScheduler::On(ShutDown, MonotonicTime) {
   std::sort(open.begin(), open.end());
   for (JobId job : open) {
     Close(jobs_.at(job), absl::UnavailableError("decode worker shuts down"),
-          true);
+          true, v1::FAILURE_CAUSE_LOAD);
   }
 }
 
@@ -76,12 +76,16 @@ void DecodeScheduler::ExpireDeadlines(MonotonicTime now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     Close(jobs_.at(deadlines_.begin()->second),
           absl::DeadlineExceededError("deadline passed on the decode worker"),
-          false);
+          false, v1::FAILURE_CAUSE_REQUEST);
   }
 }
 
+void DecodeScheduler::Close(DecodeJob& job) {
+  Close(job, absl::OkStatus(), false, v1::FAILURE_CAUSE_UNSPECIFIED);
+}
+
 void DecodeScheduler::Close(DecodeJob& job, const absl::Status& failure,
-                            bool retryable) {
+                            bool retryable, v1::FailureCause cause) {
   BATON_CHECK(job.phase != Phase::kClosing);
   attempts_.erase({job.session, job.attempt});
   deadlines_.erase({job.deadline, job.id});
@@ -92,7 +96,9 @@ void DecodeScheduler::Close(DecodeJob& job, const absl::Status& failure,
   }
   sequences_ -= static_cast<uint32_t>(
       job.branched ? job.branches.size() : job.request.choices.size());
-  if (!failure.ok()) SendFailure(job.session, job.attempt, failure, retryable);
+  if (!failure.ok()) {
+    SendFailure(job.session, job.attempt, failure, retryable, cause);
+  }
   if (job.phase == Phase::kOpening || job.phase == Phase::kLanding) {
     MoveBlocks(job.context, &job.context_use, BlockUse::kQuarantine);
     if (job.landing.has_value() && !job.landing_failed) {
@@ -138,7 +144,8 @@ void DecodeScheduler::ReleaseBlocks(const std::vector<BlockRef>& blocks,
 }
 
 void DecodeScheduler::SendFailure(SessionId session, AttemptId attempt,
-                                  const absl::Status& failure, bool retryable) {
+                                  const absl::Status& failure, bool retryable,
+                                  v1::FailureCause cause) {
   ++counters_.failed;
   v1::DecodeEvent event;
   v1::AttemptFailure& failed = *event.mutable_failed();
@@ -146,6 +153,7 @@ void DecodeScheduler::SendFailure(SessionId session, AttemptId attempt,
   failed.set_code(static_cast<int>(failure.code()));
   failed.set_message(std::string(failure.message()));
   failed.set_retryable(retryable);
+  failed.set_cause(cause);
   Send(session, std::move(event));
 }
 

@@ -161,7 +161,9 @@ class DecodeScheduler {
   void ReportLoad(MonotonicTime now);
   // Ends the job: tells the router unless `failure` is OK; blocks follow when
   // nothing touches them any more. `job` may be gone afterwards.
-  void Close(DecodeJob& job, const absl::Status& failure, bool retryable);
+  void Close(DecodeJob& job, const absl::Status& failure, bool retryable,
+             v1::FailureCause cause);
+  void Close(DecodeJob& job);  // nothing failed
   void GiveBackBlocks(DecodeJob& job);
   void EraseIfOver(DecodeJob& job);
   void MoveBlocks(const std::vector<BlockRef>& blocks,
@@ -169,7 +171,8 @@ class DecodeScheduler {
   void ReleaseBlocks(const std::vector<BlockRef>& blocks,
                      std::optional<BlockUse>* use);
   void SendFailure(SessionId session, AttemptId attempt,
-                   const absl::Status& failure, bool retryable);
+                   const absl::Status& failure, bool retryable,
+                   v1::FailureCause cause);
   void Send(SessionId session, v1::DecodeEvent event);
 
   const DecodeOptions options_;

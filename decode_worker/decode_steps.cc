@@ -126,7 +126,7 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
       GiveBackBlocks(job);
       EraseIfOver(job);
     } else if (!status.ok()) {
-      Close(job, status, false);
+      Close(job, status, false, v1::FAILURE_CAUSE_WORKER);
     } else if (job.phase == Phase::kDecoding) {
       DropEndedBranches(job);
       if (job.branches.empty()) Finish(job, now);
@@ -190,7 +190,7 @@ void DecodeScheduler::Finish(DecodeJob& job, MonotonicTime now) {
   done.set_steps(job.steps);
   done.set_prefill_chunks(job.chunks);
   Send(job.session, std::move(event));
-  Close(job, absl::OkStatus(), false);
+  Close(job);
 }
 
 }  // namespace baton::decode

@@ -40,7 +40,7 @@ void PrefillScheduler::On(SessionLost event, MonotonicTime) {
     if (key.first == event.session) lost.push_back(job);
   }
   std::sort(lost.begin(), lost.end());
-  for (JobId job : lost) Close(jobs_.at(job), absl::OkStatus(), false);
+  for (JobId job : lost) Close(jobs_.at(job));
 }
 
 void PrefillScheduler::On(CommandReceived event, MonotonicTime now) {
@@ -66,7 +66,7 @@ void PrefillScheduler::On(ShutDown, MonotonicTime) {
   std::sort(open.begin(), open.end());
   for (JobId job : open) {
     Close(jobs_.at(job), absl::UnavailableError("prefill worker shuts down"),
-          true);
+          true, v1::FAILURE_CAUSE_LOAD);
   }
 }
 
@@ -88,6 +88,8 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
   }
   const uint64_t tokens = ContextTokensOf(start.sequence());
   const bool retryable = !refusal.ok();
+  v1::FailureCause cause =
+      healthy() ? v1::FAILURE_CAUSE_LOAD : v1::FAILURE_CAUSE_WORKER;
   if (refusal.ok()) {
     absl::StatusOr<Job> job = NewJob(session, std::move(start), now);
     if (job.ok()) {
@@ -101,9 +103,10 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
       return;
     }
     refusal = job.status();
+    cause = v1::FAILURE_CAUSE_REQUEST;
   }
   accounts_.ReturnTokens(session, tokens);
-  SendFailure(session, attempt, refusal, retryable);
+  SendFailure(session, attempt, refusal, retryable, cause);
 }
 
 absl::StatusOr<PrefillScheduler::Job> PrefillScheduler::NewJob(
@@ -143,14 +146,14 @@ void PrefillScheduler::Cancel(SessionId session, AttemptId attempt) {
     return;
   }
   ++counters_.cancelled;
-  Close(jobs_.at(it->second), absl::OkStatus(), false);
+  Close(jobs_.at(it->second));
 }
 
 void PrefillScheduler::ExpireDeadlines(MonotonicTime now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     Close(jobs_.at(deadlines_.begin()->second),
           absl::DeadlineExceededError("deadline passed on the prefill worker"),
-          false);
+          false, v1::FAILURE_CAUSE_REQUEST);
   }
 }
 
@@ -228,7 +231,7 @@ void PrefillScheduler::FinishChunk(Job& job, const ChunkPlanner::Chunk& chunk,
   }
   if (!result.status.ok()) {
     ++numeric_failures_;
-    Close(job, result.status, false);
+    Close(job, result.status, false, v1::FAILURE_CAUSE_WORKER);
     return;
   }
   job.computed += chunk.count;
@@ -268,7 +271,7 @@ void PrefillScheduler::FinishPrefill(Job& job,
   actions_.push_back(SendEvent{job.session, std::move(event)});
   if (all_ended) {
     ++counters_.ended_at_first_token;
-    Close(job, absl::OkStatus(), false);
+    Close(job);
     return;
   }
   job.phase = Phase::kSending;
@@ -302,7 +305,7 @@ void PrefillScheduler::On(TransferOpened event, MonotonicTime) {
       EraseIfOver(job);
     } else {
       ++counters_.transfer_failures;
-      Close(job, event.transfer.status(), true);
+      Close(job, event.transfer.status(), true, v1::FAILURE_CAUSE_TRANSFER);
     }
     return;
   }
@@ -351,7 +354,7 @@ void PrefillScheduler::OnAcked(Job& job, const transfer::TransferAcked& acked,
     done.set_blocks(acked.blocks);
     done.set_exposed_ms(Milliseconds(now - job.sampled));
     actions_.push_back(SendEvent{job.session, std::move(event)});
-    Close(job, absl::OkStatus(), false);
+    Close(job);
     return;
   }
   GiveBackBlocks(job);
@@ -365,22 +368,27 @@ void PrefillScheduler::OnTransferFailed(Job& job, const absl::Status& status) {
   Close(job,
         absl::UnavailableError(
             StrCat("KV transfer to the decode worker: ", status.ToString())),
-        true);
+        true, v1::FAILURE_CAUSE_TRANSFER);
 }
 
 void PrefillScheduler::OnTransferClosed(Job& job) {
   transfers_.erase(job.transfer);
   job.link = Link::kOver;
   if (job.phase != Phase::kClosing) {
-    Close(job, absl::UnavailableError("KV transfer was closed"), true);
+    Close(job, absl::UnavailableError("KV transfer was closed"), true,
+          v1::FAILURE_CAUSE_TRANSFER);
     return;
   }
   GiveBackBlocks(job);
   EraseIfOver(job);
 }
 
+void PrefillScheduler::Close(Job& job) {
+  Close(job, absl::OkStatus(), false, v1::FAILURE_CAUSE_UNSPECIFIED);
+}
+
 void PrefillScheduler::Close(Job& job, const absl::Status& failure,
-                             bool retryable) {
+                             bool retryable, v1::FailureCause cause) {
   BATON_CHECK(job.phase != Phase::kClosing);
   attempts_.erase({job.session, job.attempt});
   deadlines_.erase({job.deadline, job.id});
@@ -392,7 +400,9 @@ void PrefillScheduler::Close(Job& job, const absl::Status& failure,
   if (!BATON_MUTANT("credit_leak")) {
     accounts_.ReturnTokens(job.session, job.tokens - job.computed);
   }
-  if (!failure.ok()) SendFailure(job.session, job.attempt, failure, retryable);
+  if (!failure.ok()) {
+    SendFailure(job.session, job.attempt, failure, retryable, cause);
+  }
   if (job.link == Link::kOpen) {
     job.link = Link::kAborting;
     actions_.push_back(AbortTransfer{job.transfer});
@@ -422,8 +432,8 @@ void PrefillScheduler::EraseIfOver(Job& job) {
 }
 
 void PrefillScheduler::SendFailure(SessionId session, AttemptId attempt,
-                                   const absl::Status& failure,
-                                   bool retryable) {
+                                   const absl::Status& failure, bool retryable,
+                                   v1::FailureCause cause) {
   ++counters_.failed;
   if (!accounts_.Has(session)) return;
   v1::PrefillEvent event;
@@ -432,6 +442,7 @@ void PrefillScheduler::SendFailure(SessionId session, AttemptId attempt,
   failed.set_code(static_cast<int>(failure.code()));
   failed.set_message(std::string(failure.message()));
   failed.set_retryable(retryable);
+  failed.set_cause(cause);
   actions_.push_back(SendEvent{session, std::move(event)});
 }
 

@@ -170,12 +170,15 @@ class PrefillScheduler {
 
   // Ends the job: tells the router unless `failure` is OK, stops computing and
   // sending; blocks follow when nothing touches them any more.
-  void Close(Job& job, const absl::Status& failure, bool retryable);
+  void Close(Job& job, const absl::Status& failure, bool retryable,
+             v1::FailureCause cause);
+  void Close(Job& job);  // nothing failed
   void GiveBackBlocks(Job& job);
   // Erases the job if it is closing and holds nothing; `job` is then gone.
   void EraseIfOver(Job& job);
   void SendFailure(SessionId session, AttemptId attempt,
-                   const absl::Status& failure, bool retryable);
+                   const absl::Status& failure, bool retryable,
+                   v1::FailureCause cause);
 
   const PrefillOptions options_;
   BlockPool pool_;

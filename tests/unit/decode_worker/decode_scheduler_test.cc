@@ -154,6 +154,7 @@ TEST_F(DecodeSchedulerTest, WhatNeverFitsFailsForGood) {
   auto events = h.TakeEvents(1);
   for (const auto& event : events) {
     EXPECT_FALSE(event.failed().retryable());
+    EXPECT_EQ(event.failed().cause(), v1::FAILURE_CAUSE_REQUEST);
     EXPECT_EQ(event.failed().code(),
               static_cast<int>(absl::StatusCode::kResourceExhausted));
     EXPECT_THAT(event.failed().message(), HasSubstr("never fits"));
@@ -213,6 +214,7 @@ TEST_F(DecodeSchedulerTest, SealIsNotTrusted) {
     EXPECT_EQ(events[i].failed().code(),
               static_cast<int>(absl::StatusCode::kDataLoss));
     EXPECT_TRUE(events[i].failed().retryable());
+    EXPECT_EQ(events[i].failed().cause(), v1::FAILURE_CAUSE_TRANSFER);
   }
   EXPECT_TRUE(h.AllFree());
 }
@@ -325,6 +327,7 @@ TEST_F(DecodeSchedulerTest, LandingThatCannotOpenIsARetryableFailure) {
   auto events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_TRUE(events[0].failed().retryable());
+  EXPECT_EQ(events[0].failed().cause(), v1::FAILURE_CAUSE_LOAD);
   EXPECT_TRUE(h.AllFree());
 }
 
@@ -335,6 +338,7 @@ TEST_F(DecodeSchedulerTest, FailedLandingIsQuarantinedUntilClosed) {
   auto events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_TRUE(events[0].failed().retryable());
+  EXPECT_EQ(events[0].failed().cause(), v1::FAILURE_CAUSE_TRANSFER);
   EXPECT_EQ(h.ledger()[BlockUse::kQuarantine], 2u);
   h.Release(1, 5);
   h.CloseLanding(h.OnlyLanding());
@@ -379,6 +383,7 @@ TEST_F(DecodeSchedulerTest, DeadlineActsInEveryPhase) {
     EXPECT_EQ(event.failed().code(),
               static_cast<int>(absl::StatusCode::kDeadlineExceeded));
     EXPECT_FALSE(event.failed().retryable());
+    EXPECT_EQ(event.failed().cause(), v1::FAILURE_CAUSE_REQUEST);
   }
   h.FinishAllSteps();
   h.CloseLanding(h.OnlyLanding());
@@ -412,6 +417,7 @@ TEST_F(DecodeSchedulerTest, NanFailsItsAttemptOnly) {
   auto events = h.TakeEvents(1);
   EXPECT_EQ(events.back().failed().attempt_id(), 2u);
   EXPECT_FALSE(events.back().failed().retryable());
+  EXPECT_EQ(events.back().failed().cause(), v1::FAILURE_CAUSE_WORKER);
   h.FinishAllSteps();
   EXPECT_EQ(h.TakeEvents(1).back().done().attempt_id(), 1u);
   EXPECT_TRUE(h.AllFree());

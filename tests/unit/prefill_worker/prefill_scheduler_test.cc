@@ -203,6 +203,7 @@ TEST_F(PrefillSchedulerTest, RefusedTransferIsARetryableFailure) {
   auto events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_TRUE(events[0].failed().retryable());
+  EXPECT_EQ(events[0].failed().cause(), v1::FAILURE_CAUSE_TRANSFER);
   EXPECT_THAT(events[0].failed().message(), HasSubstr("ticket.nonce"));
   h.FinishAllSteps();
   EXPECT_TRUE(h.AllFree());
@@ -216,6 +217,7 @@ TEST_F(PrefillSchedulerTest, FailedTransferIsARetryableFailure) {
   auto events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_TRUE(events[0].failed().retryable());
+  EXPECT_EQ(events[0].failed().cause(), v1::FAILURE_CAUSE_TRANSFER);
   EXPECT_EQ(events[0].failed().code(),
             static_cast<int>(absl::StatusCode::kUnavailable));
   h.FinishAllSteps();
@@ -239,6 +241,7 @@ TEST_F(PrefillSchedulerTest, DeadlineActsInEveryPhase) {
     EXPECT_EQ(event.failed().code(),
               static_cast<int>(absl::StatusCode::kDeadlineExceeded));
     EXPECT_FALSE(event.failed().retryable());
+    EXPECT_EQ(event.failed().cause(), v1::FAILURE_CAUSE_REQUEST);
   }
   h.FinishStep();
   h.CloseTransfer(h.transfers.begin()->first);
@@ -290,6 +293,7 @@ TEST_F(PrefillSchedulerTest, NanFailsItsPromptOnly) {
   auto events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_FALSE(events[0].failed().retryable());
+  EXPECT_EQ(events[0].failed().cause(), v1::FAILURE_CAUSE_WORKER);
   EXPECT_EQ(events[0].failed().code(),
             static_cast<int>(absl::StatusCode::kInternal));
 }
@@ -363,6 +367,7 @@ TEST_F(PrefillSchedulerTest, DrainFinishesWhatWasAccepted) {
   EXPECT_EQ(events[0].failed().code(),
             static_cast<int>(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(events[0].failed().retryable());
+  EXPECT_EQ(events[0].failed().cause(), v1::FAILURE_CAUSE_LOAD);
   h.FinishStep();
   EXPECT_TRUE(h.TakeEvents(1)[0].has_first_tokens());
   EXPECT_FALSE(h.scheduler.idle());
@@ -406,6 +411,7 @@ TEST(PrefillSchedulerQueue, IsBounded) {
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].failed().attempt_id(), 3u);
   EXPECT_TRUE(events[0].failed().retryable());
+  EXPECT_EQ(events[0].failed().cause(), v1::FAILURE_CAUSE_LOAD);
 }
 
 }  // namespace
