@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 #include "decode_worker/decode_scheduler.h"
@@ -102,6 +103,7 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
   sequences_ += static_cast<uint32_t>(choices);
   attempts_[{session, attempt}] = job.id;
   deadlines_.emplace(job.deadline, job.id);
+  BATON_FAILPOINT("decode.accept");
   const JobId id = job.id;
   return &jobs_.emplace(id, std::move(job)).first->second;
 }
@@ -135,6 +137,7 @@ void DecodeScheduler::Release(SessionId session, AttemptId attempt) {
     return;
   }
   ++counters_.released;
+  BATON_FAILPOINT("decode.release");
   Close(jobs_.at(it->second));
 }
 
@@ -161,6 +164,7 @@ void DecodeScheduler::On(LandingOpened event, MonotonicTime) {
   }
   job.phase = Phase::kLanding;
   job.ticket = *std::move(event.ticket);
+  BATON_FAILPOINT("decode.reserved");
   v1::DecodeEvent reserved;
   reserved.mutable_reserved()->set_attempt_id(job.attempt.value());
   *reserved.mutable_reserved()->mutable_ticket() = job.ticket;
@@ -183,6 +187,7 @@ void DecodeScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
     if (job == nullptr || job->phase == Phase::kClosing) return;
     ++counters_.transfer_failures;
     job->landing_failed = true;
+    BATON_FAILPOINT("decode.landing_failed");
     // When the holder cancelled, the router hears why from the holder; a word
     // from here could overtake first tokens that ended the answer.
     const bool cancelled = absl::IsCancelled(failed->status);
@@ -207,6 +212,7 @@ void DecodeScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
 void DecodeScheduler::OnLandingOver(DecodeJob& job) {
   if (job.landing.has_value()) landings_.erase(*job.landing);
   job.landing.reset();
+  BATON_FAILPOINT("decode.landing_over");
   ReleaseBlocks(job.context, &job.context_use);
   EraseIfOver(job);
 }
@@ -226,6 +232,7 @@ void DecodeScheduler::OnVerified(DecodeJob& job,
   MoveBlocks(job.context, &job.context_use, BlockUse::kRunning);
   MoveBlocks(job.growth, &job.growth_use, BlockUse::kRunning);
   ++counters_.landed;
+  BATON_FAILPOINT("decode.landed");
   if (absl::Status status = AppendSealed(job, verified.seal); !status.ok()) {
     Close(job, status, true, v1::FAILURE_CAUSE_TRANSFER);
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 
@@ -40,6 +41,7 @@ void DecodeScheduler::On(SessionLost event, MonotonicTime) {
   }
   std::sort(lost.begin(), lost.end());
   for (JobId job : lost) Close(jobs_.at(job));
+  BATON_FAILPOINT("decode.session_lost");
 }
 
 void DecodeScheduler::On(CommandReceived event, MonotonicTime now) {
@@ -77,6 +79,7 @@ void DecodeScheduler::ExpireDeadlines(MonotonicTime now) {
     Close(jobs_.at(deadlines_.begin()->second),
           absl::DeadlineExceededError("deadline passed on the decode worker"),
           false, v1::FAILURE_CAUSE_REQUEST);
+    BATON_FAILPOINT("decode.deadline");
   }
 }
 

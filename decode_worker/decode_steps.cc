@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "decode_worker/decode_scheduler.h"
 
 namespace baton::decode {
@@ -44,6 +45,7 @@ void DecodeScheduler::StartStep(MonotonicTime) {
   step_in_flight_ = true;
   plan.number = ++counters_.steps;
   actions_.push_back(RunStep{std::move(plan)});
+  BATON_FAILPOINT("decode.step");
 }
 
 void DecodeScheduler::PlanDecode(DecodeJob& job, StepPlan* plan) {
@@ -120,6 +122,7 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
     *message.mutable_tokens() = std::move(batch);
     Send(session, std::move(message));
   }
+  BATON_FAILPOINT("decode.tokens");
   for (const auto& [id, status] : touched) {
     DecodeJob& job = jobs_.at(id);
     if (job.phase == Phase::kClosing) {
@@ -149,6 +152,7 @@ absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
   ++job.chunks;
   counters_.prefill_tokens += row.prefill_tokens;
   accounts_.ReturnTokens(job.session, row.prefill_tokens);
+  BATON_FAILPOINT("decode.local_chunk");
   if (!row.prefill_ends) return absl::OkStatus();
   for (size_t i = 0; i < job.request.choices.size(); ++i) {
     AppendDraw(job, &job.request.choices[i], result.draws[i], tokens);
@@ -179,6 +183,7 @@ void DecodeScheduler::DropEndedBranches(DecodeJob& job) {
 
 void DecodeScheduler::Finish(DecodeJob& job, MonotonicTime now) {
   ++counters_.done;
+  BATON_FAILPOINT("decode.finish");
   v1::DecodeEvent event;
   v1::AttemptDone& done = *event.mutable_done();
   done.set_attempt_id(job.attempt.value());

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -26,6 +27,9 @@ absl::Status HoldingSide::Start(TransferId id, const Ticket& ticket,
   BATON_ASSIGN_OR_RETURN(
       TransferTerms terms,
       CheckTicket(ticket, context_->options, context_->transport->name()));
+  if (BATON_FAILPOINT_FAILS("transfer.connect")) {
+    return absl::UnavailableError("link: injected failure");
+  }
   BATON_ASSIGN_OR_RETURN(const LinkId link,
                          context_->links.LinkTo(terms.address));
   terms.key.transfer = id;
@@ -33,6 +37,7 @@ absl::Status HoldingSide::Start(TransferId id, const Ticket& ticket,
   deadlines_.Set(id, deadline);
   context_->links.Use(link);
   context_->SendControl(link, Recipient::kReceiver, terms.key, terms.begin);
+  BATON_FAILPOINT("transfer.begin");
   return absl::OkStatus();
 }
 
@@ -107,6 +112,7 @@ void HoldingSide::SendNext(TransferSession* session) {
   const bool frame = std::holds_alternative<Frame>(next.body);
   const Message message{session->key(), Recipient::kReceiver,
                         std::move(next.body)};
+  BATON_FAILPOINT("transfer.frame_or_seal");
   if (!frame) {
     context_->links.SendSeal(session->link(), message,
                              std::move(next.contents));
@@ -181,6 +187,7 @@ void HoldingSide::GiveUp(TransferSession* session, const absl::Status& why,
   if (!tell) return;
   context_->SendControl(session->link(), Recipient::kReceiver, session->key(),
                         NoticeOf(why));
+  BATON_FAILPOINT("transfer.abort_by_holder");
 }
 
 void HoldingSide::Fail(TransferSession* session, const absl::Status& why,
@@ -193,12 +200,14 @@ void HoldingSide::FinishIfOver(TransferSession* session) {
   if (session->state() == SessionState::kAcked && session->quiet()) {
     context_->events.push_back(TransferAcked{
         session->id(), session->pushed_bytes(), session->pushed_blocks()});
+    BATON_FAILPOINT("transfer.acked");
     if (BATON_MUTANT("double_acknowledge")) {
       context_->events.push_back(context_->events.back());
     }
     Forget(session);
   } else if (session->state() == SessionState::kAborting && session->over()) {
     context_->events.push_back(TransferClosed{session->id()});
+    BATON_FAILPOINT("transfer.closed");
     Forget(session);
   }
 }
@@ -212,6 +221,7 @@ void HoldingSide::Forget(TransferSession* session) {
 
 void HoldingSide::OnLinkClosed(LinkId link, const absl::Status& status) {
   turns_.erase(link);
+  BATON_FAILPOINT("transfer.link_lost");
   std::vector<TransferId> lost;
   for (const auto& [id, session] : sessions_) {
     if (session.link() == link) lost.push_back(id);

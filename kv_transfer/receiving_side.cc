@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 
@@ -12,6 +13,7 @@ ReceivingSide::ReceivingSide(CoreContext* context)
     : context_(context), table_(&context->options) {}
 
 void ReceivingSide::Adopt(const Ticket& ticket, LandingSpec spec) {
+  BATON_FAILPOINT("landing.adopt");
   const MonotonicTime deadline = context_->now + spec.timeout;
   table_.Add(ticket, std::move(spec), deadline);
 }
@@ -80,6 +82,7 @@ void ReceivingSide::OnBegin(LinkId link, const TransferKey& key,
     ++context_->counters.stale_messages;
     return;
   }
+  BATON_FAILPOINT("landing.begin");
   context_->links.Use(link);
   context_->links.Accepted(link);
   VerifyIfComplete(*landing);
@@ -126,6 +129,7 @@ void ReceivingSide::OnPayload(LinkId link, const Message& message,
     return;
   }
   context_->counters.payload_bytes_received += payload.size();
+  BATON_FAILPOINT("landing.payload");
   absl::Status status = BATON_MUTANT("no_checksum") ? absl::OkStatus()
                                                     : CheckCrc(header, payload);
   if (!status.ok()) {
@@ -146,6 +150,7 @@ void ReceivingSide::VerifyIfComplete(Landing* landing) {
   if (!landing->TryVerify()) return;
   context_->SendControl(landing->link(), Recipient::kHolder, landing->key(),
                         Ack{landing->verified_blocks()});
+  BATON_FAILPOINT("landing.verified");
   context_->events.push_back(LandingVerified{
       landing->id(), landing->seal(), landing->bytes(),
       landing->verified_blocks(), context_->now - landing->begun()});
@@ -160,6 +165,7 @@ void ReceivingSide::OnAbort(LinkId link, const TransferKey& key,
     context_->SendControl(link, Recipient::kHolder, key, AbortAck{});
     return;
   }
+  BATON_FAILPOINT("landing.abort_by_holder");
   landing->HolderFinished();
   landing->OweAbortAck();
   if (landing->state() == LandingState::kReceiving) {
@@ -190,6 +196,7 @@ void ReceivingSide::Abort(Landing* landing, const absl::Status& why) {
                      context_->now + context_->options.abort_grace);
   context_->SendControl(landing->link(), Recipient::kHolder, landing->key(),
                         NoticeOf(why));
+  BATON_FAILPOINT("landing.abort");
 }
 
 void ReceivingSide::Fail(Landing* landing, const absl::Status& why) {
@@ -206,6 +213,7 @@ void ReceivingSide::CloseIfOver(Landing* landing) {
                           AbortAck{});
   }
   if (!landing->over() && !hasty) return;
+  BATON_FAILPOINT("landing.closed");
   context_->events.push_back(LandingClosed{landing->id()});
   Forget(landing);
 }
@@ -248,6 +256,7 @@ bool ReceivingSide::RunTimers() {
         BATON_CHECK(false);
         break;
       case LandingState::kQuarantine:
+        BATON_FAILPOINT("landing.forced_close");
         context_->CloseByForce(landing->link());
         break;
     }

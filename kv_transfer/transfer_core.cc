@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "kv_transfer/core_context.h"
@@ -90,7 +91,8 @@ absl::StatusOr<Ticket> TransferCore::OpenLanding(LandingSpec spec,
                                                  MonotonicTime now) {
   const TransferOptions& options = impl_->context.options;
   BATON_RETURN_IF_ERROR(CheckLandingSpec(spec, options));
-  if (open_landings() >= options.max_landings) {
+  if (open_landings() >= options.max_landings ||
+      BATON_FAILPOINT_FAILS("landing.open")) {
     return absl::ResourceExhaustedError(
         StrCat("landings: all ", options.max_landings, " are open"));
   }

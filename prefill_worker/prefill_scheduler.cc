@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -35,12 +36,14 @@ void PrefillScheduler::On(SessionOpened event, MonotonicTime) {
 
 void PrefillScheduler::On(SessionLost event, MonotonicTime) {
   accounts_.Close(event.session);
+  if (BATON_MUTANT("session_loss_ignored")) return;
   std::vector<JobId> lost;
   for (const auto& [key, job] : attempts_) {
     if (key.first == event.session) lost.push_back(job);
   }
   std::sort(lost.begin(), lost.end());
   for (JobId job : lost) Close(jobs_.at(job));
+  BATON_FAILPOINT("prefill.session_lost");
 }
 
 void PrefillScheduler::On(CommandReceived event, MonotonicTime now) {
@@ -100,6 +103,7 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
       waiting_.push_back(id);
       waiting_tokens_ += job->tokens;
       jobs_.emplace(id, *std::move(job));
+      BATON_FAILPOINT("prefill.accept");
       return;
     }
     refusal = job.status();
@@ -146,6 +150,7 @@ void PrefillScheduler::Cancel(SessionId session, AttemptId attempt) {
     return;
   }
   ++counters_.cancelled;
+  BATON_FAILPOINT("prefill.cancel");
   Close(jobs_.at(it->second));
 }
 
@@ -175,6 +180,7 @@ void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
         now + std::chrono::milliseconds(job.ticket.timeout_ms());
     actions_.push_back(OpenTransfer{job.id, std::move(job.ticket),
                                     std::min(job.deadline, lapse)});
+    BATON_FAILPOINT("prefill.activate");
   }
 }
 
@@ -200,11 +206,16 @@ void PrefillScheduler::StartStep(MonotonicTime) {
     if (chunk.last) {
       for (const Sequence& choice : job.request.choices) {
         span.draws.push_back(NextDrawOf(choice, job.request.params));
+        if (BATON_MUTANT("replay_shifts_penalties") &&
+            !choice.generated().empty()) {
+          span.draws.back().counts = {};
+        }
       }
     }
     plan.spans.push_back(std::move(span));
   }
   actions_.push_back(RunStep{std::move(plan)});
+  BATON_FAILPOINT("prefill.step");
 }
 
 void PrefillScheduler::On(StepDone event, MonotonicTime now) {
@@ -237,6 +248,7 @@ void PrefillScheduler::FinishChunk(Job& job, const ChunkPlanner::Chunk& chunk,
   job.computed += chunk.count;
   ++job.chunks;
   counters_.prompt_tokens += chunk.count;
+  BATON_FAILPOINT("prefill.chunk");
   accounts_.ReturnTokens(job.session, chunk.count);
   if (chunk.last) {
     FinishPrefill(job, result.draws, now);
@@ -269,8 +281,10 @@ void PrefillScheduler::FinishPrefill(Job& job,
   }
   *job.seal.mutable_first_tokens() = first.tokens();
   actions_.push_back(SendEvent{job.session, std::move(event)});
+  BATON_FAILPOINT("prefill.first_tokens");
   if (all_ended) {
     ++counters_.ended_at_first_token;
+    BATON_FAILPOINT("prefill.ended_at_first_token");
     Close(job);
     return;
   }
@@ -291,7 +305,9 @@ void PrefillScheduler::PushComplete(Job& job) {
         std::min<uint32_t>(kBlockTokens, job.tokens - ordinal * kBlockTokens);
     actions_.push_back(PushBlock{job.transfer, ordinal, block, written});
   }
+  BATON_FAILPOINT("prefill.push");
   if (!all || !job.holds_running) return;
+  BATON_FAILPOINT("prefill.seal");
   actions_.push_back(SealTransfer{job.transfer, std::move(job.seal)});
   GiveBackBlocks(job);
 }
@@ -347,6 +363,7 @@ void PrefillScheduler::OnAcked(Job& job, const transfer::TransferAcked& acked,
   if (job.phase != Phase::kClosing) {
     BATON_CHECK(job.phase == Phase::kSending);
     ++counters_.handed_over;
+    BATON_FAILPOINT("prefill.acked");
     v1::PrefillEvent event;
     v1::HandedOver& done = *event.mutable_handed_over();
     done.set_attempt_id(job.attempt.value());
@@ -365,6 +382,7 @@ void PrefillScheduler::OnTransferFailed(Job& job, const absl::Status& status) {
   job.link = Link::kAborting;
   if (job.phase == Phase::kClosing) return;
   ++counters_.transfer_failures;
+  BATON_FAILPOINT("prefill.transfer_failed");
   Close(job,
         absl::UnavailableError(
             StrCat("KV transfer to the decode worker: ", status.ToString())),
@@ -374,6 +392,7 @@ void PrefillScheduler::OnTransferFailed(Job& job, const absl::Status& status) {
 void PrefillScheduler::OnTransferClosed(Job& job) {
   transfers_.erase(job.transfer);
   job.link = Link::kOver;
+  BATON_FAILPOINT("prefill.transfer_closed");
   if (job.phase != Phase::kClosing) {
     Close(job, absl::UnavailableError("KV transfer was closed"), true,
           v1::FAILURE_CAUSE_TRANSFER);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 
@@ -86,6 +87,7 @@ void RequestFlow::OnReserved(AttemptId id, v1::Reserved reserved,
   *start->mutable_ticket() = std::move(*reserved.mutable_ticket());
   start->set_deadline_ms(RemainingMs(now));
   out->push_back(SendToPrefill{*attempt->prefill, std::move(command)});
+  BATON_FAILPOINT("router.start");
 }
 
 void RequestFlow::OnRefused(AttemptId id, MonotonicTime retry_at,
@@ -121,6 +123,7 @@ void RequestFlow::OnFirstTokens(AttemptId id, v1::FirstTokens first,
       attempt->landed ? AttemptPhase::kDecoding : AttemptPhase::kTransferring;
   attempt->last_progress = now;
   account_.FirstTokens(first);
+  BATON_FAILPOINT("router.first_tokens");
   std::vector<uint32_t> seen;
   for (v1::TokenDelta& delta : *first.mutable_tokens()) {
     v1::TokenDelta* one[] = {&delta};
@@ -399,6 +402,7 @@ void RequestFlow::AfterTokens(AttemptId id, Actions* out) {
 void RequestFlow::Fail(AttemptId id, const absl::Status& status, bool retryable,
                        Actions* out) {
   const Attempt attempt = Close(id, out);
+  BATON_FAILPOINT("router.attempt_failed");
   if (AllFinished(attempt)) {
     CompleteIfDone(out);
     return;
@@ -485,6 +489,7 @@ void RequestFlow::CompleteIfDone(Actions* out) {
 void RequestFlow::Finish(absl::Status status, Actions* out) {
   BATON_CHECK(!finished_);
   finished_ = true;
+  BATON_FAILPOINT("router.finished");
   out->push_back(FinishClient{request_.id, std::move(status)});
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 
@@ -112,6 +113,7 @@ void RouterCore::On(ClientRequest event) {
   CountWaiting(&entry, true);
   waiting_.emplace(item.id, WaitingWork{id, now_, std::move(work)});
   if (!BATON_MUTANT("deadline_ignored")) deadlines_.Set(id, deadline);
+  BATON_FAILPOINT("router.admitted");
   dispatch_ = true;
 }
 
@@ -121,6 +123,7 @@ void RouterCore::On(ClientCancelled event) {
     return;
   }
   EndRequest(event.id, absl::CancelledError("cancelled by the client"));
+  BATON_FAILPOINT("router.cancelled");
 }
 
 void RouterCore::On(WorkerAdded event) {
@@ -149,6 +152,7 @@ void RouterCore::On(SessionUp event) {
     return;
   }
   silences_.Set(worker->index, now_ + options_.silence_timeout);
+  BATON_FAILPOINT("router.session_up");
 }
 
 void RouterCore::On(SessionDown event) {
@@ -251,6 +255,7 @@ void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
       const AttemptId id(event.landed().attempt_id());
       if (RequestFlow* flow = FlowOf(id, *worker)) {
         flow->OnLanded(id, event.landed(), now_);
+        BATON_FAILPOINT("router.landed");
         SettleAttempt(id);
       }
       break;
@@ -262,6 +267,7 @@ void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
       const AttemptId id(event.done().attempt_id());
       if (RequestFlow* flow = FlowOf(id, *worker)) {
         flow->OnDone(id, event.done(), now_, &out_);
+        BATON_FAILPOINT("router.done");
         SettleAttempt(id);
       }
       break;
@@ -288,6 +294,7 @@ void RouterCore::OnStepTokens(const WorkerView& worker, v1::StepTokens step) {
     begin += static_cast<int>(run.size());
     if (RequestFlow* flow = FlowOf(id, worker)) {
       flow->OnTokens(id, run, now_, &out_);
+      BATON_FAILPOINT("router.tokens");
       SettleAttempt(id);
     }
   }
@@ -303,6 +310,7 @@ void RouterCore::OnRefused(const WorkerView& worker,
                             ? kDefaultRetry
                             : std::clamp(asked, kMinRetry, kMaxRetry);
   flow->OnRefused(id, now_ + wait, &out_);
+  BATON_FAILPOINT("router.refused");
   SettleAttempt(id);
 }
 
@@ -340,6 +348,7 @@ void RouterCore::LoseSession(WorkerView* worker, const absl::Status& why) {
       entry.flow.OnSessionDown(worker->index, reason, &out_);
       touched.push_back(id);
     }
+    BATON_FAILPOINT("router.session_lost");
     for (RequestId id : touched) Settle(id);
     sweep_ = true;
     dispatch_ = true;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "router/request_flow/router_core.h"
@@ -69,6 +70,7 @@ void RouterCore::CheckStalled(AttemptId id) {
     stalls_.Set(id, due);
     return;
   }
+  BATON_FAILPOINT("router.stalled");
   flow.OnStalled(id, &out_);
   Settle(flow.request().id);
 }
@@ -245,6 +247,7 @@ void RouterCore::Start(const AdmissionQueue::Item& item,
                       &out_);
   CountWaiting(&entry, false);
   bookings_.emplace(id, Booking{waiting.request});
+  BATON_FAILPOINT("router.dispatch");
   stalls_.Set(id, now_ + options_.stall_timeout);
 
   WorkerView* decode = workers_.Find(place.decode->index);

@@ -95,6 +95,7 @@ FORBIDDEN_NAMES = re.compile(
     r"(^|_)(util|utils|misc|helper|helpers|types|manager)(_|\.|$)")
 # Conditional compilation outside of header guards.
 MAY_USE_IF = ["kernels/cpu/", "kernels/cuda/", "common/base/mutants.h",
+              "common/base/failpoints.h",
               "common/base/cpu_check", "common/base/crc32c"]
 MAX_SOURCE_LINES = 500
 MAX_HEADER_LINES = 250
