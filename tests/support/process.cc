@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -36,26 +37,27 @@ constexpr auto kPollInterval = std::chrono::milliseconds(5);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Process>> Process::Start(
-    const std::string& binary, std::vector<std::string> flags,
-    const std::string& work_dir, const std::string& name,
-    const std::map<std::string, std::string>& environment) {
+absl::StatusOr<std::unique_ptr<Process>> Process::Start(Launch launch) {
   auto process = std::unique_ptr<Process>(new Process);
-  process->name_ = name;
-  process->ready_file_ = absl::StrCat(work_dir, "/", name, ".ready");
-  process->log_file_ = absl::StrCat(work_dir, "/", name, ".log");
+  process->name_ = launch.name;
+  process->ready_file_ =
+      absl::StrCat(launch.work_dir, "/", launch.name, ".ready");
+  process->log_file_ =
+      !launch.log_file.empty()
+          ? launch.log_file
+          : absl::StrCat(launch.work_dir, "/", launch.name, ".log");
   unlink(process->ready_file_.c_str());
-  const std::string path = absl::StrCat(BATON_BIN_DIR, "/", binary);
+  const std::string path = absl::StrCat(BATON_BIN_DIR, "/", launch.binary);
   std::vector<std::string> args = {path};
-  for (std::string& flag : flags) args.push_back(std::move(flag));
+  for (std::string& flag : launch.flags) args.push_back(std::move(flag));
   args.push_back(absl::StrCat("--ready-file=", process->ready_file_));
   std::vector<std::string> env;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string key(text.substr(0, text.find('=')));
-    if (!environment.contains(key)) env.emplace_back(text);
+    if (!launch.environment.contains(key)) env.emplace_back(text);
   }
-  for (const auto& [key, value] : environment) {
+  for (const auto& [key, value] : launch.environment) {
     env.push_back(absl::StrCat(key, "=", value));
   }
   std::vector<char*> argv, envp;
@@ -70,8 +72,13 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Start(
   if (process->pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
-    const int log = open(process->log_file_.c_str(),
-                         O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    if (launch.network >= 0 && setns(launch.network, CLONE_NEWNET) != 0) {
+      _exit(127);
+    }
+    const int log = launch.log_fd >= 0
+                        ? launch.log_fd
+                        : open(process->log_file_.c_str(),
+                               O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     execve(argv[0], argv.data(), envp.data());
@@ -136,7 +143,8 @@ absl::StatusOr<int> Process::WaitExit(Duration timeout) {
   return absl::FailedPreconditionError(absl::StrCat(name_, " was reaped"));
 }
 
-absl::StatusOr<std::string> Process::AdminGet(const std::string& path) const {
+absl::StatusOr<std::string> Process::AdminGet(const std::string& path,
+                                              Duration limit) const {
   const std::vector<std::string> parts = absl::StrSplit(admin_, ':');
   int port = 0;
   if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
@@ -147,8 +155,11 @@ absl::StatusOr<std::string> Process::AdminGet(const std::string& path) const {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   inet_pton(AF_INET, parts[0].c_str(), &address.sin_addr);
-  timeval limit{5, 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  const auto us =
+      std::chrono::duration_cast<std::chrono::microseconds>(limit).count();
+  const timeval timeout{us / 1'000'000, us % 1'000'000};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
       0) {
     close(fd);
@@ -170,7 +181,7 @@ absl::StatusOr<std::string> Process::AdminGet(const std::string& path) const {
   close(fd);
   const size_t body = reply.find("\r\n\r\n");
   if (body == std::string::npos) {
-    return absl::InternalError(absl::StrCat(name_, ": short HTTP reply"));
+    return absl::UnavailableError(absl::StrCat(name_, ": short HTTP reply"));
   }
   return reply.substr(body + 4);
 }

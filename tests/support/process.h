@@ -14,16 +14,25 @@
 
 namespace baton::testing {
 
+// How to start a process.
+struct Launch {
+  std::string binary;  // in the build's bin folder
+  std::vector<std::string> flags;
+  std::string name;
+  std::string work_dir;  // for its ready file and log
+  // Added to the test's own.
+  std::map<std::string, std::string> environment = {};
+  int network = -1;           // network namespace; -1: the test's own
+  int log_fd = -1;            // its output instead of a file
+  std::string log_file = "";  // instead of <work_dir>/<name>.log
+};
+
 // One child process of the test: a real Baton binary with its log in a file.
 // Killed and reaped with the object.
 class Process {
  public:
-  // Starts `binary` from the build's bin folder. `ready_file` is passed as
-  // --ready-file; environment entries are added to the test's own.
-  static absl::StatusOr<std::unique_ptr<Process>> Start(
-      const std::string& binary, std::vector<std::string> flags,
-      const std::string& work_dir, const std::string& name,
-      const std::map<std::string, std::string>& environment = {});
+  // The ready file is passed as --ready-file.
+  static absl::StatusOr<std::unique_ptr<Process>> Start(Launch launch);
   ~Process();
 
   // Waits for the ready file; the error holds the end of the log.
@@ -32,6 +41,8 @@ class Process {
   const std::string& admin() const { return admin_; }
   // Of the decode worker, where one process runs both.
   const std::string& decode_address() const { return decode_address_; }
+  const std::string& name() const { return name_; }
+  const std::string& log_file() const { return log_file_; }
   pid_t pid() const { return pid_; }
   bool alive();
 
@@ -40,8 +51,10 @@ class Process {
   // the process running.
   absl::StatusOr<int> WaitExit(Duration timeout);
 
-  // GET on the admin port; the body, whatever the HTTP status.
-  absl::StatusOr<std::string> AdminGet(const std::string& path) const;
+  // GET on the admin port; the body, whatever the HTTP status. UNAVAILABLE
+  // when there is no whole answer within `limit`.
+  absl::StatusOr<std::string> AdminGet(
+      const std::string& path, Duration limit = std::chrono::seconds(5)) const;
   // Sum over the series of /metrics with this name whose line holds
   // `label_text`, for instance `state="free"`; NOT_FOUND when there is none.
   absl::StatusOr<double> Metric(const std::string& name,

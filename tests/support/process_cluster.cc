@@ -16,13 +16,6 @@ namespace {
 
 constexpr auto kReadyTimeout = std::chrono::seconds(60);
 
-std::string JoinAddresses(
-    const std::vector<std::unique_ptr<Process>>& processes) {
-  std::vector<std::string> addresses;
-  for (const auto& process : processes) addresses.push_back(process->address());
-  return absl::StrJoin(addresses, ",");
-}
-
 void Append(std::vector<std::string>* to,
             const std::vector<std::string>& what) {
   to->insert(to->end(), what.begin(), what.end());
@@ -40,21 +33,63 @@ absl::StatusOr<std::string> SmolLm2Path() {
       path, " is missing; tests/run.sh gets it, or set BATON_MODEL_DIR"));
 }
 
+absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartProcess(
+    const std::string& binary, const std::string& name,
+    const std::string& listen, std::vector<std::string> flags) {
+  const auto it = options_.places.find(name);
+  const Place place = it == options_.places.end() ? Place() : it->second;
+  flags.push_back(absl::StrCat("--model=", options_.model));
+  flags.push_back(absl::StrCat(
+      "--listen=", listen.empty() ? absl::StrCat(place.host, ":0") : listen));
+  flags.push_back(absl::StrCat("--admin=", place.host, ":0"));
+  Append(&flags, place.flags);
+  Launch launch;
+  launch.binary = binary;
+  launch.flags = std::move(flags);
+  launch.name = name;
+  launch.work_dir = dir_;
+  if (binary != "baton-router") launch.environment = options_.environment;
+  launch.network = place.network;
+  launch.log_fd = place.log_fd;
+  launch.log_file = place.log_file;
+  return Process::Start(std::move(launch));
+}
+
 absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartWorker(
     bool prefill, int index, const std::string& listen) {
   const std::string name =
       absl::StrCat(prefill ? "prefill-" : "decode-", index);
-  std::vector<std::string> flags = {absl::StrCat("--model=", options_.model),
-                                    absl::StrCat("--listen=", listen),
-                                    "--admin=127.0.0.1:0",
-                                    absl::StrCat("--worker-id=", name)};
+  std::vector<std::string> flags = {absl::StrCat("--worker-id=", name)};
   Append(&flags, options_.worker_flags);
   Append(&flags, prefill ? options_.prefill_flags : options_.decode_flags);
   const char* binary = options_.loopback_pair ? "baton-loopback-pair"
                        : prefill              ? "baton-prefill-worker"
                                               : "baton-decode-worker";
-  return Process::Start(binary, std::move(flags), dir_, name,
-                        options_.environment);
+  return StartProcess(binary, name, listen, std::move(flags));
+}
+
+absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartRouter(
+    int index, const std::string& listen) {
+  std::vector<std::string> flags;
+  if (options_.prefill > 0) {
+    flags.push_back(absl::StrCat("--prefill=", Addresses(prefill_)));
+  }
+  flags.push_back(absl::StrCat("--decode=", options_.loopback_pair
+                                                ? prefill_[0]->decode_address()
+                                                : Addresses(decode_)));
+  Append(&flags, options_.router_flags);
+  return StartProcess("baton-router", absl::StrCat("router-", index), listen,
+                      std::move(flags));
+}
+
+std::string ProcessCluster::Addresses(
+    const std::vector<std::unique_ptr<Process>>& group) {
+  std::vector<std::string> addresses;
+  for (const auto& process : group) {
+    addresses.push_back(options_.address_of ? options_.address_of(*process)
+                                            : process->address());
+  }
+  return absl::StrJoin(addresses, ",");
 }
 
 absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
@@ -71,8 +106,8 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
       options.loopback_pair ? 1 : options.prefill + options.decode;
   for (int i = 0; i < workers; ++i) {
     const bool prefill = i < options.prefill;
-    auto worker = cluster->StartWorker(
-        prefill, prefill ? i : i - options.prefill, "127.0.0.1:0");
+    auto worker =
+        cluster->StartWorker(prefill, prefill ? i : i - options.prefill);
     if (!worker.ok()) return worker.status();
     (prefill ? cluster->prefill_ : cluster->decode_)
         .push_back(*std::move(worker));
@@ -82,27 +117,16 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
       if (absl::Status s = worker->WaitReady(kReadyTimeout); !s.ok()) return s;
     }
   }
-  std::vector<std::string> flags = {absl::StrCat("--model=", options.model),
-                                    "--listen=127.0.0.1:0",
-                                    "--admin=127.0.0.1:0"};
-  if (options.prefill > 0) {
-    flags.push_back(
-        absl::StrCat("--prefill=", JoinAddresses(cluster->prefill_)));
+  for (int i = 0; i < options.routers; ++i) {
+    auto router = cluster->StartRouter(i);
+    if (!router.ok()) return router.status();
+    cluster->routers_.push_back(*std::move(router));
   }
-  flags.push_back(
-      absl::StrCat("--decode=", options.loopback_pair
-                                    ? cluster->prefill_[0]->decode_address()
-                                    : JoinAddresses(cluster->decode_)));
-  Append(&flags, options.router_flags);
-  auto router =
-      Process::Start("baton-router", std::move(flags), cluster->dir_, "router");
-  if (!router.ok()) return router.status();
-  cluster->router_ = *std::move(router);
-  if (absl::Status s = cluster->router_->WaitReady(kReadyTimeout); !s.ok()) {
-    return s;
+  for (auto& router : cluster->routers_) {
+    if (absl::Status s = router->WaitReady(kReadyTimeout); !s.ok()) return s;
+    cluster->stubs_.push_back(v1::Generation::NewStub(grpc::CreateChannel(
+        router->address(), grpc::InsecureChannelCredentials())));
   }
-  cluster->stub_ = v1::Generation::NewStub(grpc::CreateChannel(
-      cluster->router_->address(), grpc::InsecureChannelCredentials()));
   if (absl::Status s = cluster->WaitWorkersReady(kReadyTimeout); !s.ok()) {
     return s;
   }
@@ -110,7 +134,7 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
 }
 
 ProcessCluster::~ProcessCluster() {
-  router_.reset();
+  routers_.clear();
   prefill_.clear();
   decode_.clear();
   std::error_code ignored;
@@ -119,42 +143,21 @@ ProcessCluster::~ProcessCluster() {
   }
 }
 
-Answer ProcessCluster::Generate(
-    const v1::GenerateRequest& request,
-    const std::function<bool(const v1::GenerateEvent&)>& on_event,
-    Duration deadline) {
-  Answer answer;
-  grpc::ClientContext context;
-  context.set_deadline(
-      std::chrono::system_clock::now() +
-      std::chrono::duration_cast<std::chrono::microseconds>(deadline));
-  auto reader = stub_->Generate(&context, request);
-  v1::GenerateEvent event;
-  while (reader->Read(&event)) {
-    ++answer.events;
-    auto& tokens = answer.tokens[event.choice()];
-    tokens.insert(tokens.end(), event.token_ids().begin(),
-                  event.token_ids().end());
-    answer.text[event.choice()] += event.text();
-    for (const v1::TokenLogprobs& entry : event.logprobs()) {
-      answer.logprobs[event.choice()].push_back(entry.logprob());
-    }
-    if (event.has_finish()) answer.finish[event.choice()] = event.finish();
-    if (event.has_usage()) answer.usage = event.usage();
-    if (event.has_served()) answer.served = event.served();
-    if (on_event && !on_event(event)) context.TryCancel();
+std::vector<Process*> ProcessCluster::processes() {
+  std::vector<Process*> all;
+  for (auto* group : {&routers_, &prefill_, &decode_}) {
+    for (auto& process : *group) all.push_back(process.get());
   }
-  const grpc::Status status = reader->Finish();
-  answer.status =
-      absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                   status.error_message());
-  return answer;
+  return all;
 }
 
-v1::GetClusterInfoResponse ProcessCluster::Info() {
+v1::GetClusterInfoResponse ProcessCluster::Info(int router) {
   v1::GetClusterInfoResponse response;
   grpc::ClientContext context;
-  stub_->GetClusterInfo(&context, v1::GetClusterInfoRequest(), &response);
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::seconds(5));
+  stubs_[router]->GetClusterInfo(&context, v1::GetClusterInfoRequest(),
+                                 &response);
   return response;
 }
 
@@ -162,18 +165,23 @@ absl::Status ProcessCluster::WaitWorkersReady(Duration timeout) {
   const MonotonicTime deadline = MonotonicNow() + timeout;
   const size_t wanted =
       options_.loopback_pair ? 2 : prefill_.size() + decode_.size();
-  v1::GetClusterInfoResponse info;
-  while (MonotonicNow() < deadline) {
-    info = Info();
-    size_t ready = 0;
-    for (const v1::WorkerInfo& worker : info.workers()) {
-      ready += worker.state() == "ready" ? 1 : 0;
+  for (size_t i = 0; i < routers_.size(); ++i) {
+    while (true) {
+      const v1::GetClusterInfoResponse info = Info(static_cast<int>(i));
+      size_t ready = 0;
+      for (const v1::WorkerInfo& worker : info.workers()) {
+        ready += worker.state() == "ready" ? 1 : 0;
+      }
+      if (ready == wanted) break;
+      if (MonotonicNow() > deadline) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("workers are not ready:\n", info.DebugString(),
+                         routers_[i]->LogTail()));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    if (ready == wanted) return absl::OkStatus();
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "workers are not ready:\n", info.DebugString(), router_->LogTail()));
+  return absl::OkStatus();
 }
 
 absl::Status ProcessCluster::RestartPrefill(int i) {
@@ -188,6 +196,13 @@ absl::Status ProcessCluster::RestartDecode(int i) {
   if (!worker.ok()) return worker.status();
   decode_[i] = *std::move(worker);
   return decode_[i]->WaitReady(kReadyTimeout);
+}
+
+absl::Status ProcessCluster::RestartRouter(int i) {
+  auto router = StartRouter(i, routers_[i]->address());
+  if (!router.ok()) return router.status();
+  routers_[i] = *std::move(router);
+  return routers_[i]->WaitReady(kReadyTimeout);
 }
 
 absl::Status ProcessCluster::WaitPoolsIdle(Duration timeout) {
@@ -218,10 +233,7 @@ absl::Status ProcessCluster::WaitPoolsIdle(Duration timeout) {
 }
 
 absl::Status ProcessCluster::Drain() {
-  std::vector<Process*> order = {router_.get()};
-  for (auto& worker : prefill_) order.push_back(worker.get());
-  for (auto& worker : decode_) order.push_back(worker.get());
-  for (Process* process : order) {
+  for (Process* process : processes()) {
     if (!process->alive()) continue;
     process->Signal(SIGTERM);
     auto status = process->WaitExit(std::chrono::seconds(20));
