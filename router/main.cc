@@ -62,6 +62,11 @@ absl::Status Serve(const RouterConfig& config,
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<RoutingPolicy> policy,
                          MakePolicy(config.policy));
 
+  std::unique_ptr<ApiTokenFile> tokens;
+  if (!config.api_tokens.empty()) {
+    BATON_ASSIGN_OR_RETURN(tokens, ApiTokenFile::Open(config.api_tokens));
+    log::Info("{} API tokens; every call needs one", tokens->tokens()->size());
+  }
   Metrics metrics("router", model.name);
   RouterMetrics router_metrics(&metrics);
   std::unique_ptr<RpcServer> server;
@@ -80,7 +85,11 @@ absl::Status Serve(const RouterConfig& config,
                   .default_max_tokens = config.default_max_tokens,
                   .escape_special_tokens = config.special_tokens == "safe"},
        .max_deadline = config.max_deadline,
-       .created_unix_s = std::time(nullptr)},
+       .created_unix_s = std::time(nullptr),
+       .api_tokens = tokens.get(),
+       .max_requests_per_client = config.max_requests_per_client,
+       .stream = {.max_unread_bytes = config.max_unread_bytes,
+                  .slow_client_timeout = config.slow_client_timeout}},
       model.prompts.get(), &driver);
 
   BATON_ASSIGN_OR_RETURN(

@@ -40,6 +40,27 @@ void AddBoundedDuration(ConfigParser* parser, const std::string& name,
   });
 }
 
+void AddBoundedSize(ConfigParser* parser, const std::string& name,
+                    uint64_t* value, uint64_t min, uint64_t max,
+                    const char* help) {
+  parser->AddByteSize(name, value, help);
+  parser->AddCheck([name, value, min, max]() -> absl::Status {
+    if (*value >= min && *value <= max) return absl::OkStatus();
+    return absl::InvalidArgumentError(StrCat(
+        name, ": out of range (got ", FormatByteSize(*value), ", allowed ",
+        FormatByteSize(min), "..", FormatByteSize(max), ")"));
+  });
+}
+
+// Reads the file, so that --check-config finds what is wrong with it.
+absl::Status CheckApiTokens(const RouterConfig& config) {
+  if (config.api_tokens.empty()) return absl::OkStatus();
+  const absl::Status opened = ApiTokenFile::Open(config.api_tokens).status();
+  if (opened.ok()) return opened;
+  return absl::InvalidArgumentError(
+      StrCat("api-tokens: ", ToStd(opened.message())));
+}
+
 }  // namespace
 
 void RouterConfig::Register(ConfigParser* parser) {
@@ -65,6 +86,19 @@ void RouterConfig::Register(ConfigParser* parser) {
                      "length of an answer that says nothing about it");
   AddBoundedDuration(parser, "max-deadline", &max_deadline, kShortest,
                      "longest time of a request, and of those without one");
+  parser->AddString("api-tokens", &api_tokens,
+                    "file of API tokens, a line TENANT SHA256 each (baton "
+                    "token makes them); read again when it changes");
+  parser->AddInteger("max-requests-per-client", &max_requests_per_client, 1,
+                     kMaxQueueRequests,
+                     "open requests of one tenant, or without API tokens of "
+                     "one machine");
+  AddBoundedSize(parser, "max-unread-bytes", &max_unread_bytes, 64 << 10,
+                 1 << 30, "of an answer that wait for its client to read them");
+  AddBoundedDuration(parser, "slow-client-timeout", &slow_client_timeout,
+                     kShortest,
+                     "a client that reads nothing of an answer that waits for "
+                     "it is cut off");
   parser->AddInteger("max-queue-requests", &max_queue_requests, 1,
                      kMaxQueueRequests, "requests that may wait");
   parser->AddInteger("max-queue-tokens", &max_queue_tokens, 1, kMaxQueueTokens,
@@ -91,6 +125,12 @@ void RouterConfig::Register(ConfigParser* parser) {
   parser->AddChoice("log-level", &log_level, {"debug", "info", "warn", "error"},
                     "least important lines to log");
   parser->Require("model");
+  parser->AddCheck([this, parser] {
+    if (parser->Given("api-tokens") && api_tokens.empty()) {
+      return absl::InvalidArgumentError("api-tokens: expected a file");
+    }
+    return CheckApiTokens(*this);
+  });
   parser->AddCheck([this] { return CheckWorkers(*this); });
 }
 

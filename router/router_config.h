@@ -30,6 +30,11 @@ struct RouterConfig {
   uint32_t default_max_tokens = 256;
   Duration max_deadline = std::chrono::minutes(10);
 
+  std::string api_tokens;  // file; empty: everybody may call
+  uint32_t max_requests_per_client = 4096;
+  uint64_t max_unread_bytes = StreamLimits().max_unread_bytes;
+  Duration slow_client_timeout = StreamLimits().slow_client_timeout;
+
   uint64_t max_queue_requests = 1024;
   uint64_t max_queue_tokens = 4'000'000;
   Duration max_queue_age = std::chrono::minutes(2);

@@ -10,6 +10,18 @@ namespace {
 constexpr int kMaxShown = 16;
 constexpr size_t kMaxQuotedBytes = 64;
 
+// An index may be a token id: "sampling.logit_bias[7]" names no token.
+std::string WithoutIndices(std::string_view field) {
+  std::string text;
+  bool inside = false;
+  for (const char c : field) {
+    if (c == ']') inside = false;
+    if (!inside) text += c;
+    if (c == '[') inside = true;
+  }
+  return text;
+}
+
 }  // namespace
 
 void FieldErrors::Add(std::string_view field, std::string_view description) {
@@ -35,6 +47,21 @@ absl::Status FieldErrors::ToStatus() const {
     AddFieldViolation(&status, violation.field, violation.description);
   }
   return status;
+}
+
+std::string DescribeForLog(const absl::Status& status) {
+  if (status.ok()) return "OK";
+  std::string text = absl::StatusCodeToString(status.code());
+  if (status.code() != absl::StatusCode::kInvalidArgument) {
+    StrAppend(&text, ": ", ToStd(status.message()));
+    return text;
+  }
+  std::string_view separator = ": ";
+  for (const FieldViolation& violation : FieldViolations(status)) {
+    StrAppend(&text, separator, WithoutIndices(violation.field));
+    separator = ", ";
+  }
+  return text;
 }
 
 std::string Quoted(std::string_view text) {

@@ -29,6 +29,11 @@ class FieldErrors {
   int count_ = 0;
 };
 
+// How a status goes into a log: INVALID_ARGUMENT as "INVALID_ARGUMENT: FIELD,
+// FIELD" without what the client sent (descriptions quote it), everything else
+// with its message.
+std::string DescribeForLog(const absl::Status& status);
+
 // What a client sent, safe to show: quoted, escaped, at most 64 bytes.
 std::string Quoted(std::string_view text);
 

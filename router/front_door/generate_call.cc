@@ -3,34 +3,27 @@
 #include <utility>
 
 #include "common/base/strings.h"
+#include "common/config/config_values.h"
 #include "common/rpc/status.h"
 #include "common/telemetry/log.h"
+#include "router/front_door/field_errors.h"
 
 namespace baton::router {
-namespace {
-
-std::string DescribeStatus(const absl::Status& status) {
-  if (status.ok()) return "OK";
-  return StrCat(absl::StatusCodeToString(status.code()), ": ",
-                ToStd(status.message()));
-}
-
-}  // namespace
-
 std::shared_ptr<GenerateCall> GenerateCall::Create(
     grpc::CallbackServerContext* context, RouterDriver* driver,
-    std::string label, std::string traceparent) {
+    StreamLimits limits, std::string label, std::string traceparent) {
   std::shared_ptr<GenerateCall> call(new GenerateCall(
-      context, driver, std::move(label), std::move(traceparent)));
+      context, driver, limits, std::move(label), std::move(traceparent)));
   call->self_ = call;
   return call;
 }
 
 GenerateCall::GenerateCall(grpc::CallbackServerContext* context,
-                           RouterDriver* driver, std::string label,
-                           std::string traceparent)
+                           RouterDriver* driver, StreamLimits limits,
+                           std::string label, std::string traceparent)
     : context_(context),
       driver_(driver),
+      limits_(limits),
       label_(std::move(label)),
       traceparent_(std::move(traceparent)),
       id_(driver->NewRequestId()) {
@@ -44,7 +37,8 @@ void GenerateCall::Refuse(const absl::Status& status) {
   FinishWith(status);
 }
 
-void GenerateCall::Run(ClientRequest request) {
+void GenerateCall::Run(ClientRequest request, std::shared_ptr<void> slot) {
+  slot_ = std::move(slot);
   request.id = id_;
   request.label = label_;
   request.received = received_;
@@ -57,34 +51,42 @@ void GenerateCall::Run(ClientRequest request) {
 void GenerateCall::OnEvent(v1::GenerateEvent event) {
   std::lock_guard lock(mutex_);
   tokens_ += event.token_ids_size();
-  if (gone_ || too_slow_) return;
-  queued_bytes_ += event.ByteSizeLong();
+  if (gone_ || !too_slow_.empty()) return;
+  const size_t bytes = event.ByteSizeLong();
+  unread_bytes_ += bytes;
+  driver_->metrics()->AddUnreadBytes(static_cast<double>(bytes));
   queue_.push_back(std::move(event));
   if (queue_.size() == 1) {
-    StartWrite(&queue_.front());
-  } else if (queued_bytes_ > kMaxQueuedBytes) {
-    too_slow_ = true;
-    driver_->Cancel(id_);
+    WriteFront();
+  } else if (unread_bytes_ > limits_.max_unread_bytes) {
+    CutOff(StrCat(unread_bytes_, " bytes are waiting, allowed ",
+                  limits_.max_unread_bytes));
   }
 }
 
 void GenerateCall::OnFinish(const absl::Status& status) {
   std::lock_guard lock(mutex_);
   ended_ = true;
-  status_ = too_slow_ ? absl::ResourceExhaustedError(
-                            StrCat("client: reads too slowly, ", queued_bytes_,
-                                   " bytes are waiting"))
-                      : status;
+  status_ = too_slow_.empty()
+                ? status
+                : absl::ResourceExhaustedError(
+                      StrCat("client: reads too slowly (", too_slow_, ")"));
   if (queue_.empty()) {
     FinishWith(status_);
     return;
   }
-  if (too_slow_) queue_.resize(1);
-  driver_->RunAfter(kEndGrace, [weak = weak_from_this()] {
+  Duration grace = limits_.slow_client_timeout;
+  if (!too_slow_.empty()) {
+    DropQueued(1);
+    grace = limits_.cut_off_grace;
+  }
+  driver_->RunAfter(grace, [weak = weak_from_this()] {
     const std::shared_ptr<GenerateCall> self = weak.lock();
     if (self == nullptr) return;
     std::lock_guard again(self->mutex_);
-    if (!self->done_) self->context_->TryCancel();
+    if (self->done_) return;
+    if (self->too_slow_.empty()) self->driver_->metrics()->SlowClient();
+    self->context_->TryCancel();
   });
 }
 
@@ -96,12 +98,14 @@ void GenerateCall::OnCancel() {
 
 void GenerateCall::OnWriteDone(bool ok) {
   std::lock_guard lock(mutex_);
-  queued_bytes_ -= queue_.front().ByteSizeLong();
-  queue_.pop_front();
   if (!ok) gone_ = true;
-  if (gone_) queue_.clear();
+  const size_t bytes = queue_.front().ByteSizeLong();
+  queue_.pop_front();
+  unread_bytes_ -= bytes;
+  driver_->metrics()->AddUnreadBytes(-static_cast<double>(bytes));
+  if (gone_) DropQueued(0);
   if (!queue_.empty()) {
-    StartWrite(&queue_.front());
+    WriteFront();
   } else if (ended_) {
     FinishWith(status_);
   } else if (!ok) {
@@ -114,8 +118,52 @@ void GenerateCall::OnDone() {
   {
     std::lock_guard lock(mutex_);
     done_ = true;
+    DropQueued(0);
+    slot_.reset();
   }
   driver_->CallClosed();
+}
+
+void GenerateCall::WriteFront() {
+  write_started_ = MonotonicNow();
+  WatchWrites();
+  StartWrite(&queue_.front());
+}
+
+void GenerateCall::DropQueued(size_t keep) {
+  while (queue_.size() > keep) {
+    const size_t bytes = queue_.back().ByteSizeLong();
+    queue_.pop_back();
+    unread_bytes_ -= bytes;
+    driver_->metrics()->AddUnreadBytes(-static_cast<double>(bytes));
+  }
+}
+
+void GenerateCall::WatchWrites() {
+  if (std::exchange(watching_, true)) return;
+  const Duration left =
+      write_started_ + limits_.slow_client_timeout - MonotonicNow();
+  driver_->RunAfter(left, [weak = weak_from_this()] {
+    const std::shared_ptr<GenerateCall> self = weak.lock();
+    if (self == nullptr) return;
+    std::lock_guard lock(self->mutex_);
+    self->watching_ = false;
+    if (self->ended_ || self->gone_ || self->queue_.empty()) return;
+    const Duration waited = MonotonicNow() - self->write_started_;
+    if (waited < self->limits_.slow_client_timeout) {
+      self->WatchWrites();
+    } else {
+      self->CutOff(StrCat("took nothing for ",
+                          FormatDuration(self->limits_.slow_client_timeout)));
+    }
+  });
+}
+
+void GenerateCall::CutOff(std::string why) {
+  if (!too_slow_.empty()) return;
+  too_slow_ = std::move(why);
+  driver_->metrics()->SlowClient();
+  driver_->Cancel(id_);
 }
 
 void GenerateCall::FinishWith(const absl::Status& status) {
@@ -126,7 +174,7 @@ void GenerateCall::FinishWith(const absl::Status& status) {
 void GenerateCall::LogEnd(const absl::Status& status) const {
   log::Info("request {} ({}){}{}: {} after {:.1f} ms, {} tokens", id_.value(),
             label_, traceparent_.empty() ? "" : " trace ", traceparent_,
-            DescribeStatus(status), Milliseconds(MonotonicNow() - received_),
+            DescribeForLog(status), Milliseconds(MonotonicNow() - received_),
             tokens_);
 }
 

@@ -13,25 +13,36 @@
 
 namespace baton::router {
 
-// One Generate stream: writes what the driver emits, as fast as the client
-// reads. A client that lets more than kMaxQueuedBytes pile up is cut off, and
-// one that does not take the end of its answer is cancelled after kEndGrace.
-// Deletes itself when gRPC is done with it and the driver has let go.
+struct StreamLimits {
+  // Of an answer, handed to gRPC or waiting to be, that the client has not
+  // taken yet.
+  size_t max_unread_bytes = 1 << 20;
+  // A client that takes nothing for this long is cut off. gRPC and the kernel
+  // take megabytes on its behalf first, so short answers never wait.
+  Duration slow_client_timeout = std::chrono::seconds(30);
+  // How long one that was cut off may take to fetch the reason.
+  Duration cut_off_grace = std::chrono::seconds(5);
+};
+
+// One Generate stream: writes what the driver emits, one event at a time, as
+// fast as the client reads. A client that exceeds a limit gets
+// RESOURCE_EXHAUSTED, and its request ends as if it had cancelled. The end of
+// an answer may be taken slow_client_timeout long, that of one that was cut
+// off cut_off_grace; then the call is cancelled. Deletes itself when gRPC is
+// done with it and the driver has let go.
 class GenerateCall final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
                            public AnswerSink,
                            public std::enable_shared_from_this<GenerateCall> {
  public:
-  static constexpr size_t kMaxQueuedBytes = 8 << 20;
-  static constexpr Duration kEndGrace = std::chrono::seconds(5);
-
   // `driver` outlives the call.
   static std::shared_ptr<GenerateCall> Create(
       grpc::CallbackServerContext* context, RouterDriver* driver,
-      std::string label, std::string traceparent);
+      StreamLimits limits, std::string label, std::string traceparent);
 
   // The request was refused before it reached the driver.
   void Refuse(const absl::Status& status);
-  void Run(ClientRequest request);
+  // `slot` is kept as long as the call is open.
+  void Run(ClientRequest request, std::shared_ptr<void> slot);
 
   void OnEvent(v1::GenerateEvent event) override;
   void OnFinish(const absl::Status& status) override;
@@ -43,12 +54,18 @@ class GenerateCall final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
 
  private:
   GenerateCall(grpc::CallbackServerContext* context, RouterDriver* driver,
-               std::string label, std::string traceparent);
+               StreamLimits limits, std::string label, std::string traceparent);
   void FinishWith(const absl::Status& status);
   void LogEnd(const absl::Status& status) const;
+  // The rest with mutex_ held.
+  void WriteFront();
+  void DropQueued(size_t keep);
+  void WatchWrites();
+  void CutOff(std::string why);
 
   grpc::CallbackServerContext* const context_;  // until OnDone
   RouterDriver* const driver_;
+  const StreamLimits limits_;
   const std::string label_;
   const std::string traceparent_;
   const MonotonicTime received_ = MonotonicNow();
@@ -56,9 +73,12 @@ class GenerateCall final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   std::shared_ptr<GenerateCall> self_;  // until OnDone
 
   std::mutex mutex_;
+  std::shared_ptr<void> slot_;
   std::deque<v1::GenerateEvent> queue_;  // the front is being written
-  size_t queued_bytes_ = 0;
-  bool too_slow_ = false;
+  size_t unread_bytes_ = 0;              // in queue_
+  MonotonicTime write_started_;          // of the front
+  bool watching_ = false;                // a timer looks at the writes
+  std::string too_slow_;                 // why it was cut off; empty: was not
   bool gone_ = false;  // the client cancelled or a write failed
   bool ended_ = false;
   bool done_ = false;  // OnDone ran

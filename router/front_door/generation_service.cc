@@ -5,20 +5,13 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/random_bytes.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "router/front_door/call_metadata.h"
-#include "router/front_door/generate_call.h"
 
 namespace baton::router {
 namespace {
-
-std::string_view Metadata(const grpc::CallbackServerContext& context,
-                          const char* key) {
-  const auto it = context.client_metadata().find(key);
-  if (it == context.client_metadata().end()) return "";
-  return {it->second.data(), it->second.size()};
-}
 
 MonotonicTime DeadlineOf(const grpc::CallbackServerContext& context,
                          Duration most) {
@@ -42,45 +35,87 @@ grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context,
 GenerationService::GenerationService(ServiceOptions options,
                                      const PromptBuilder* prompts,
                                      RouterDriver* driver)
-    : options_(std::move(options)), prompts_(prompts), driver_(driver) {}
+    : options_(std::move(options)),
+      prompts_(prompts),
+      driver_(driver),
+      authenticator_(options_.api_tokens),
+      open_requests_(options_.max_requests_per_client) {}
 
 grpc::ServerWriteReactor<v1::GenerateEvent>* GenerationService::Generate(
     grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
-  std::string label = AcceptRequestLabel(Metadata(*context, "x-request-id"))
+  const ClientMetadata& metadata = context->client_metadata();
+  std::string label = AcceptRequestLabel(HeaderOf(metadata, "x-request-id"))
                           .value_or(NewLabel());
   context->AddInitialMetadata("x-request-id", label);
   const auto call = GenerateCall::Create(
-      context, driver_, std::move(label),
-      AcceptTraceparent(Metadata(*context, "traceparent")));
-  absl::StatusOr<ValidRequest> valid =
-      ValidateRequest(*request, CurrentPolicy(), *prompts_, RandomNonZero64());
-  if (!valid.ok()) {
-    call->Refuse(valid.status());
-    return call.get();
+      context, driver_, options_.stream, std::move(label),
+      AcceptTraceparent(HeaderOf(metadata, "traceparent")));
+  std::shared_ptr<void> slot;
+  absl::StatusOr<ClientRequest> accepted = Accept(*context, *request, &slot);
+  if (accepted.ok()) {
+    call->Run(*std::move(accepted), std::move(slot));
+  } else {
+    call->Refuse(accepted.status());
   }
-  ClientRequest accepted;
-  accepted.spec = std::move(valid->spec);
-  accepted.priority = valid->priority;
-  accepted.deadline = DeadlineOf(*context, options_.max_deadline);
-  call->Run(std::move(accepted));
   return call.get();
+}
+
+absl::StatusOr<std::string> GenerationService::Admit(
+    const grpc::CallbackServerContext& context) {
+  if (const int count = WorkerHeaders(context.client_metadata()); count > 0) {
+    driver_->metrics()->IgnoredHeaders(count);
+  }
+  absl::StatusOr<std::string> tenant =
+      authenticator_.TenantOf(context.client_metadata());
+  if (!tenant.ok()) driver_->metrics()->AuthenticationFailed();
+  return tenant;
+}
+
+absl::StatusOr<ClientRequest> GenerationService::Accept(
+    const grpc::CallbackServerContext& context,
+    const v1::GenerateRequest& request, std::shared_ptr<void>* slot) {
+  BATON_ASSIGN_OR_RETURN(std::string tenant, Admit(context));
+  BATON_ASSIGN_OR_RETURN(
+      *slot,
+      open_requests_.Open(authenticator_.required()
+                              ? tenant
+                              : std::string(HostOfPeer(context.peer()))));
+  ClientRequest accepted;
+  accepted.deadline = DeadlineOf(context, options_.max_deadline);
+  if (accepted.deadline <= MonotonicNow()) {
+    return absl::DeadlineExceededError("deadline: passed before the start");
+  }
+  BATON_ASSIGN_OR_RETURN(
+      ValidRequest valid,
+      ValidateRequest(request, CurrentPolicy(), *prompts_, RandomNonZero64()));
+  accepted.spec = std::move(valid.spec);
+  accepted.priority = valid.priority;
+  accepted.cache_salt = CacheSalt(tenant, request.cache_salt());
+  accepted.tenant = std::move(tenant);
+  return accepted;
 }
 
 grpc::ServerUnaryReactor* GenerationService::Tokenize(
     grpc::CallbackServerContext* context, const v1::TokenizeRequest* request,
     v1::TokenizeResponse* response) {
-  return Reply(context, Tokenize(*request, response));
+  const absl::Status allowed = Admit(*context).status();
+  return Reply(context, allowed.ok() ? Tokenize(*request, response) : allowed);
 }
 
 grpc::ServerUnaryReactor* GenerationService::Detokenize(
     grpc::CallbackServerContext* context, const v1::DetokenizeRequest* request,
     v1::DetokenizeResponse* response) {
-  return Reply(context, Detokenize(*request, response));
+  const absl::Status allowed = Admit(*context).status();
+  return Reply(context,
+               allowed.ok() ? Detokenize(*request, response) : allowed);
 }
 
 grpc::ServerUnaryReactor* GenerationService::ListModels(
     grpc::CallbackServerContext* context, const v1::ListModelsRequest*,
     v1::ListModelsResponse* response) {
+  if (absl::Status allowed = Admit(*context).status(); !allowed.ok()) {
+    return Reply(context, allowed);
+  }
   v1::ModelCard* card = response->add_models();
   card->set_id(options_.policy.model_name);
   card->set_max_context_tokens(CurrentPolicy().max_context_tokens);
@@ -93,6 +128,9 @@ grpc::ServerUnaryReactor* GenerationService::ListModels(
 grpc::ServerUnaryReactor* GenerationService::GetClusterInfo(
     grpc::CallbackServerContext* context, const v1::GetClusterInfoRequest*,
     v1::GetClusterInfoResponse* response) {
+  if (absl::Status allowed = Admit(*context).status(); !allowed.ok()) {
+    return Reply(context, allowed);
+  }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   driver_->Describe([reactor, response](v1::GetClusterInfoResponse info) {
     *response = std::move(info);

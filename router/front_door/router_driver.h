@@ -52,6 +52,8 @@ class RouterDriver {
 
   // A request that was refused before it became one.
   void CountRefused(absl::StatusCode code);
+  // Only what RouterMetrics allows from any thread.
+  RouterMetrics* metrics() { return metrics_; }
   // Runs `task` on the loop later; not after the driver's end.
   void RunAfter(Duration delay, std::function<void()> task);
 

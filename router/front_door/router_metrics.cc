@@ -56,7 +56,19 @@ RouterMetrics::RouterMetrics(Metrics* metrics)
       queue_tokens_(metrics->AddGauge("baton_queue_tokens",
                                       "Prompt tokens that wait for a place.")),
       active_requests_(metrics->AddGauge("baton_active_requests",
-                                         "Requests accepted, not ended.")) {}
+                                         "Requests accepted, not ended.")),
+      authentication_failures_(metrics->AddCounter(
+          "baton_authentication_failures_total",
+          "Calls without a known API token, or that named another tenant.")),
+      ignored_headers_(metrics->AddCounter(
+          "baton_ignored_headers_total",
+          "Headers of clients that named a worker; no client may choose.")),
+      slow_clients_(metrics->AddCounter(
+          "baton_slow_clients_total",
+          "Requests ended because their client did not read the answer.")),
+      unread_bytes_(metrics->AddGauge(
+          "baton_unread_bytes",
+          "Of answers, waiting until their clients read them.")) {}
 
 void RouterMetrics::PromptTokens(uint64_t tokens) {
   prompt_tokens_.Increment(static_cast<double>(tokens));

@@ -31,6 +31,13 @@ class RouterMetrics {
   // Counters, queue and sessions.
   void Update(const RouterCore& core);
 
+  // These four from any thread.
+  void AuthenticationFailed() { authentication_failures_.Increment(); }
+  void IgnoredHeaders(int count) { ignored_headers_.Increment(count); }
+  void SlowClient() { slow_clients_.Increment(); }
+  // Of answers that wait for their clients to read.
+  void AddUnreadBytes(double bytes) { unread_bytes_.Increment(bytes); }
+
  private:
   prometheus::Histogram& Stage(const std::string& stage);
   void UpdateSessions(const RouterCore& core);
@@ -52,6 +59,10 @@ class RouterMetrics {
   prometheus::Gauge& queue_requests_;
   prometheus::Gauge& queue_tokens_;
   prometheus::Gauge& active_requests_;
+  prometheus::Counter& authentication_failures_;
+  prometheus::Counter& ignored_headers_;
+  prometheus::Counter& slow_clients_;
+  prometheus::Gauge& unread_bytes_;
   RouterCounters seen_;
 };
 

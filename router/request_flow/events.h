@@ -28,6 +28,8 @@ struct ClientRequest {
   std::string label;  // x-request-id, for Served.request_id
   // Whose request it is, as the credential says; "" without credentials.
   std::string tenant;
+  // Only requests with the same salt may share cached prompts.
+  std::string cache_salt;
 };
 struct ClientCancelled {
   RequestId id;

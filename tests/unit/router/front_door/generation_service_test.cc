@@ -6,7 +6,6 @@
 
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
-#include "router/front_door/generate_call.h"
 #include "tests/unit/router/front_door/toy_cluster.h"
 
 namespace baton::router {
@@ -150,24 +149,6 @@ TEST(GenerationServiceTest, LostDecodeWorkerIsUnavailableAtOnce) {
   const absl::Status status = FromGrpcStatus(reader->Finish());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(RetryDelay(status).has_value());
-}
-
-TEST(GenerationServiceTest, AClientThatDoesNotReadIsCutOff) {
-  ToyCluster cluster({.token_bytes = 100'000});
-  grpc::ClientContext context;
-  auto reader = cluster.stub().Generate(&context, TextRequest(400));
-  ASSERT_TRUE(Eventually([&] {
-    return cluster.MetricsText().find("code=\"CANCELLED\"") !=
-           std::string::npos;
-  }));
-  EXPECT_TRUE(cluster.driver().WaitUntilIdle(seconds(5)));
-  v1::GenerateEvent event;
-  size_t bytes = 0;
-  while (reader->Read(&event)) bytes += event.text().size();
-  EXPECT_LT(bytes, GenerateCall::kMaxQueuedBytes);
-  const grpc::Status status = reader->Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("reads too slowly"));
 }
 
 TEST(GenerationServiceTest, DrainAndTerminate) {

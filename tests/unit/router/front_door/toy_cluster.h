@@ -23,6 +23,9 @@ class ToyCluster {
     Duration max_deadline = std::chrono::seconds(60);
     bool start_workers = true;
     size_t token_bytes = 1;  // text of each token
+    const ApiTokenFile* api_tokens = nullptr;
+    uint32_t max_requests_per_client = 4096;
+    StreamLimits stream{};
   };
 
   explicit ToyCluster(Options options)
@@ -48,10 +51,14 @@ class ToyCluster {
           server_->SetServing("baton.v1.Generation", ready.ok());
         });
     service_ = std::make_unique<GenerationService>(
-        ServiceOptions{.policy = {.model_name = "toy",
-                                  .max_context_tokens = 500,
-                                  .default_max_tokens = 5},
-                       .max_deadline = options.max_deadline},
+        ServiceOptions{
+            .policy = {.model_name = "toy",
+                       .max_context_tokens = 500,
+                       .default_max_tokens = 5},
+            .max_deadline = options.max_deadline,
+            .api_tokens = options.api_tokens,
+            .max_requests_per_client = options.max_requests_per_client,
+            .stream = options.stream},
         prompts_.get(), driver_.get());
     server_ = *RpcServer::Start({.address = "127.0.0.1:0"}, {service_.get()});
     server_->SetServing("baton.v1.Generation", false);
@@ -68,6 +75,7 @@ class ToyCluster {
 
   v1::Generation::Stub& stub() { return *stub_; }
   std::shared_ptr<grpc::Channel> channel() { return channel_; }
+  std::string address() const { return server_->address(); }
   RouterDriver& driver() { return *driver_; }
   testing::ScriptedDecode& decode() { return decode_; }
   std::string MetricsText() const { return metrics_.Render(); }
@@ -78,6 +86,8 @@ class ToyCluster {
   }
   // The decode worker answers nothing after the landing.
   void HoldDecode() { hold_decode_ = true; }
+  // The decode worker never sends the last token.
+  void KeepLast() { keep_last_ = true; }
   // Attempts that the workers hold.
   size_t held() {
     std::lock_guard lock(mutex_);
@@ -133,7 +143,8 @@ class ToyCluster {
     landed.mutable_landed()->set_attempt_id(id);
     landed.mutable_landed()->set_bytes(512);
     decode_.Send(std::move(landed));
-    for (uint32_t step = 1; step < spec.max_tokens(); ++step) {
+    const uint32_t end = spec.max_tokens() - (keep_last_ ? 1 : 0);
+    for (uint32_t step = 1; step < end; ++step) {
       v1::DecodeEvent event;
       for (const v1::ChoiceSpec& choice : spec.choices()) {
         SetToken(
@@ -143,6 +154,7 @@ class ToyCluster {
       }
       decode_.Send(std::move(event));
     }
+    if (keep_last_) return;
     v1::DecodeEvent done;
     done.mutable_done()->set_attempt_id(id);
     {
@@ -156,6 +168,7 @@ class ToyCluster {
   std::mutex mutex_;
   std::set<uint64_t> held_;
   std::atomic<bool> hold_decode_ = false;
+  std::atomic<bool> keep_last_ = false;
   Metrics metrics_{"router", "toy"};
   RouterMetrics router_metrics_{&metrics_};
   std::unique_ptr<const PromptBuilder> prompts_ = MakeToyPrompts();
