@@ -1,0 +1,86 @@
+#ifndef BATON_TESTS_SUPPORT_TCP_PROXY_H_
+#define BATON_TESTS_SUPPORT_TCP_PROXY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+
+namespace baton::testing {
+
+// A TCP relay on a loopback device that can do what networks do to bytes.
+// One thread; the methods may be called from any other.
+class TcpProxy {
+ public:
+  struct Options {
+    // Where connections go, "127.0.0.1:7000"; empty: where they were going
+    // before VirtualNetwork::Redirect.
+    std::string upstream = "";
+    int network = -1;  // namespace it runs in; -1: the test's own
+  };
+  static absl::StatusOr<std::unique_ptr<TcpProxy>> Start(Options options);
+  ~TcpProxy();
+
+  uint16_t port() const { return port_; }
+  std::string address() const;
+
+  enum Direction { kToServer, kToClient };
+  // On the first connection that has carried `offset` bytes this way, and once
+  // only:
+  void FlipByteAt(Direction direction, uint64_t offset);  // one bit changes
+  void StallAt(Direction direction, uint64_t offset);     // no byte follows,
+                                                          // either way
+  void EndAt(Direction direction, uint64_t offset);       // both sides see FIN
+  void ResetAt(Direction direction, uint64_t offset);     // both see RST
+  // Of all connections, now.
+  void ResetAll() { reset_all_ = true; }
+
+  // What happened.
+  uint64_t connections() const { return connections_; }
+  uint64_t bytes(Direction direction) const { return bytes_[direction]; }
+  uint64_t hits() const { return hits_; }  // of the four above, and resets
+
+ private:
+  enum class Act { kNone, kFlip, kStall, kEnd, kReset };
+  struct Pipe {
+    std::string waiting;  // read, not yet written
+    uint64_t passed = 0;  // bytes read
+    bool ended = false;   // no more to read
+    bool shut = false;    // the end was passed on
+  };
+  struct Connection {
+    int client = -1, server = -1;
+    Pipe pipes[2];
+    bool stalled = false, over = false;
+  };
+
+  TcpProxy() = default;
+  void Plan(Act act, Direction direction, uint64_t offset);
+  void Run();
+  void Accept();
+  void Relay(Connection* connection, Direction direction, short events);
+  void Read(Connection* connection, Direction direction);
+  void Write(Connection* connection, Direction direction);
+  void Hit(Connection* connection, Direction direction, uint64_t before);
+  static void Close(Connection* connection, bool reset);
+
+  Options options_;
+  int listener_ = -1;
+  uint16_t port_ = 0;
+  std::list<Connection> connections_list_;
+  std::atomic<bool> stop_ = false, reset_all_ = false;
+  std::atomic<Act> act_ = Act::kNone;
+  std::atomic<Direction> direction_ = kToServer;
+  std::atomic<uint64_t> offset_ = 0;
+  std::atomic<uint64_t> connections_ = 0, hits_ = 0;
+  std::atomic<uint64_t> bytes_[2] = {0, 0};
+  std::thread thread_;
+};
+
+}  // namespace baton::testing
+
+#endif  // BATON_TESTS_SUPPORT_TCP_PROXY_H_
