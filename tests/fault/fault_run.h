@@ -44,6 +44,10 @@ struct FaultRun {
   Duration hold = kForever;
   // How the request may end otherwise than with the undisturbed answer.
   std::vector<absl::StatusCode> may_end = {};
+  // It may even end well with another answer: nothing checks what was hit.
+  bool any_answer = false;
+  // Where the request goes, if not to the first router.
+  v1::Generation::Stub* stub = nullptr;
   // The fault cost the request at least so many attempts.
   uint32_t min_replays = 0;
   // What else must hold before the fault is healed.

@@ -1,199 +1,181 @@
-// Links between the processes are cut, slow, lossy or corrupt: each process is
-// a host of a virtual network.
+// Links between the processes go silent, are reset, are slow and lossy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "tests/fault/fault_run.h"
-#include "tests/fault/network_fault.h"
-#include "tests/support/virtual_network.h"
+#include "tests/fault/network_cluster.h"
 
 namespace baton::testing {
 namespace {
 
 using ::testing::HasSubstr;
 using Cut = VirtualNetwork::Cut;
+using C = NetworkCluster;
 
-constexpr int kRouterHost = 0;
-constexpr char kNobody[] = "10.77.0.200";
-
-// One router, two workers of each kind, each on a host of its own.
 class NetworkTest : public ::testing::Test {
  protected:
-  static int PrefillHost(int i) { return 1 + i; }
-  static int DecodeHost(int i) { return 3 + i; }
-
   static void SetUpTestSuite() {
-    auto model = SmolLm2Path();
-    ASSERT_TRUE(model.ok()) << model.status();
-    auto network = VirtualNetwork::Create(5);
-    ASSERT_TRUE(network.ok()) << network.status();
-    network_ = *std::move(network);
-    ClusterOptions options;
-    options.model = *model;
-    options.prefill = options.decode = 2;
-    options.worker_flags = {"--threads=1", "--kv-blocks=400",
-                            "--step-tokens=32"};
-    options.decode_flags = {"--disaggregation=always"};
-    options.router_flags = {"--stall-timeout=2s", "--silence-timeout=3s"};
-    options.places["router-0"] = At(kRouterHost, {});
-    for (int i = 0; i < 2; ++i) {
-      options.places[absl::StrCat("prefill-", i)] =
-          At(PrefillHost(i), {"--trusted-network"});
-      options.places[absl::StrCat("decode-", i)] =
-          At(DecodeHost(i), {"--trusted-network"});
-    }
-    auto cluster = FaultedCluster::Start(options);
-    ASSERT_TRUE(cluster.ok()) << cluster.status();
-    cluster_ = *std::move(cluster);
+    auto started = NetworkCluster::Start();
+    ASSERT_TRUE(started.ok()) << started.status();
+    net_ = *std::move(started);
   }
   static void TearDownTestSuite() {
-    if (cluster_ != nullptr) {
-      EXPECT_EQ(cluster_->processes().Drain(), absl::OkStatus());
+    if (net_ != nullptr) {
+      EXPECT_EQ(net_->cluster().processes().Drain(), absl::OkStatus());
     }
-    cluster_.reset();
-    network_.reset();
+    net_.reset();
   }
-  void SetUp() override { ASSERT_NE(cluster_, nullptr); }
+  void SetUp() override { ASSERT_NE(net_, nullptr); }
 
-  static Place At(int host, std::vector<std::string> flags) {
-    Place place;
-    place.host = network_->address(host);
-    place.network = network_->network(host);
-    place.flags = std::move(flags);
-    place.flags.push_back("--insecure");
-    return place;
-  }
-
-  static v1::GenerateRequest Request() { return FixedRequest(500, 60, 78); }
-
-  // The index of the worker that has blocks in this state, or -1.
-  static int Prefilling(const std::string& state) {
-    for (int i = 0; i < 2; ++i) {
-      if (cluster_->Blocks(cluster_->processes().prefill(i), state) > 0) {
-        return i;
-      }
-    }
-    return -1;
-  }
-  static int Decoding(const std::string& state) {
-    for (int i = 0; i < 2; ++i) {
-      if (cluster_->Blocks(cluster_->processes().decode(i), state) > 0) {
-        return i;
-      }
-    }
-    return -1;
-  }
-
-  static std::unique_ptr<Fault> CutLink(int host, const std::string& peer,
-                                        Cut how) {
-    return std::make_unique<LinkFault>(network_.get(), host, [=] {
-      return network_->CutLink(host, peer, how);
-    });
+  static FaultRun Disturbed(std::function<std::unique_ptr<Fault>()> moment) {
+    FaultRun run;
+    run.request = FixedRequest(500, 60, 78);
+    run.moment = std::move(moment);
+    run.min_replays = 1;
+    return run;
   }
 
   // The link between the workers of a transfer is cut in its middle; `peer` is
   // cut off instead of the decode worker when given.
   static FaultRun CutTransfer(Cut how, const std::string& peer = "") {
-    FaultRun run;
-    run.request = Request();
-    run.moment = [=]() -> std::unique_ptr<Fault> {
-      const int p = Prefilling("sending"), d = Decoding("landing");
+    return Disturbed([=]() -> std::unique_ptr<Fault> {
+      const int p = net_->Prefilling("sending"), d = net_->Decoding("landing");
       if (p < 0 || d < 0) return nullptr;
-      return CutLink(PrefillHost(p),
-                     peer.empty() ? network_->address(DecodeHost(d)) : peer,
-                     how);
-    };
-    run.min_replays = 1;
-    return run;
+      return net_->CutLink(C::PrefillHost(p),
+                           peer.empty() ? net_->decode_address(d) : peer, how);
+    });
   }
 
-  static std::unique_ptr<VirtualNetwork> network_;
-  static std::unique_ptr<FaultedCluster> cluster_;
+  // Router and decode worker are parted while the latter decodes.
+  static FaultRun CutDecode(Cut how) {
+    return Disturbed([=]() -> std::unique_ptr<Fault> {
+      const int d = net_->Decoding("running");
+      if (d < 0) return nullptr;
+      return net_->CutLink(C::kRouterHost, net_->decode_address(d), how);
+    });
+  }
+
+  static std::unique_ptr<NetworkCluster> net_;
 };
 
-std::unique_ptr<VirtualNetwork> NetworkTest::network_;
-std::unique_ptr<FaultedCluster> NetworkTest::cluster_;
+std::unique_ptr<NetworkCluster> NetworkTest::net_;
 
 TEST_F(NetworkTest, TransferLinkGoesSilent) {
-  EXPECT_EQ(RunFault(*cluster_, CutTransfer(Cut::kDrop)), absl::OkStatus());
+  EXPECT_EQ(RunFault(net_->cluster(), CutTransfer(Cut::kDrop)),
+            absl::OkStatus());
 }
 
 TEST_F(NetworkTest, TransferLinkIsReset) {
-  EXPECT_EQ(RunFault(*cluster_, CutTransfer(Cut::kReset)), absl::OkStatus());
+  EXPECT_EQ(RunFault(net_->cluster(), CutTransfer(Cut::kReset)),
+            absl::OkStatus());
 }
 
 TEST_F(NetworkTest, ControlCutToNobodyIsNoticed) {
   for (const Cut how : {Cut::kDrop, Cut::kReset}) {
     EXPECT_THAT(
-        std::string(RunFault(*cluster_, CutTransfer(how, kNobody)).message()),
+        std::string(
+            RunFault(net_->cluster(), CutTransfer(how, C::kNobody)).message()),
         HasSubstr("no effect"));
   }
 }
 
-// The router cannot reach the decode worker of a running answer, nor that the
-// router: the answer goes on elsewhere, and the cut-off worker gives back the
-// blocks by itself while it is still alone.
 TEST_F(NetworkTest, RouterAndDecodeWorkerPartedInDecode) {
-  int victim = -1;
-  FaultRun run;
-  run.request = Request();
-  run.moment = [&]() -> std::unique_ptr<Fault> {
-    victim = Decoding("running");
-    if (victim < 0) return nullptr;
-    return CutLink(kRouterHost, network_->address(DecodeHost(victim)),
-                   Cut::kDrop);
-  };
-  run.min_replays = 1;
-  run.meanwhile = [&]() -> absl::Status {
-    const MonotonicTime deadline = MonotonicNow() + std::chrono::seconds(30);
-    const Process& worker = cluster_->processes().decode(victim);
-    while (cluster_->Blocks(worker, "free") < 400) {
-      if (MonotonicNow() > deadline) {
-        return absl::DeadlineExceededError("the worker keeps its blocks");
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(RunFault(*cluster_, run), absl::OkStatus());
+  EXPECT_EQ(RunFault(net_->cluster(), CutDecode(Cut::kDrop)), absl::OkStatus());
+}
+
+TEST_F(NetworkTest, DecodeSessionIsReset) {
+  EXPECT_EQ(RunFault(net_->cluster(), CutDecode(Cut::kReset)),
+            absl::OkStatus());
 }
 
 TEST_F(NetworkTest, RouterAndPrefillWorkerPartedInPrefill) {
-  FaultRun run;
-  run.request = Request();
-  run.moment = []() -> std::unique_ptr<Fault> {
-    const int p = Prefilling("sending");
+  const FaultRun run = Disturbed([]() -> std::unique_ptr<Fault> {
+    const int p = net_->Prefilling("sending");
     if (p < 0) return nullptr;
-    return CutLink(kRouterHost, network_->address(PrefillHost(p)), Cut::kDrop);
-  };
-  run.min_replays = 1;
-  EXPECT_EQ(RunFault(*cluster_, run), absl::OkStatus());
+    return net_->CutLink(C::kRouterHost, net_->prefill_address(p), Cut::kDrop);
+  });
+  EXPECT_EQ(RunFault(net_->cluster(), run), absl::OkStatus());
 }
 
-TEST_F(NetworkTest, SessionsAreResetInDecode) {
-  FaultRun run;
-  run.request = Request();
-  run.moment = []() -> std::unique_ptr<Fault> {
-    const int d = Decoding("running");
-    if (d < 0) return nullptr;
-    return CutLink(kRouterHost, network_->address(DecodeHost(d)), Cut::kReset);
+// A decode worker that hears nothing of its router any more, and not that the
+// client is gone, gives back the blocks of a long answer while it is alone.
+TEST_F(NetworkTest, PartedDecodeWorkerStopsByItself) {
+  constexpr int kTokens = 6000;
+  std::atomic<bool> leave = false;
+  std::thread client([&] {
+    RunRequest(net_->cluster().processes().stub(), FixedRequest(40, kTokens, 5),
+               [&](const v1::GenerateEvent&) { return !leave; });
+  });
+  int victim = -1;
+  const MonotonicTime give_up = MonotonicNow() + std::chrono::seconds(10);
+  while ((victim = net_->Decoding("running")) < 0 && MonotonicNow() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  std::unique_ptr<Fault> cut;
+  const auto decoded = [&] {
+    return net_->decode(victim).Metric("baton_decode_tokens_total").value_or(0);
   };
-  run.min_replays = 1;
-  EXPECT_EQ(RunFault(*cluster_, run), absl::OkStatus());
+  double decoded_before = 0;
+  if (victim >= 0) {
+    decoded_before = decoded();
+    cut =
+        net_->CutLink(C::kRouterHost, net_->decode_address(victim), Cut::kDrop);
+    cut->Inject();
+  }
+  leave = true;
+  client.join();
+  ASSERT_GE(victim, 0) << "no answer began";
+  const Process& worker = net_->decode(victim);
+  const MonotonicTime deadline = MonotonicNow() + std::chrono::seconds(45);
+  while (net_->cluster().Blocks(worker, "free") < C::kPoolBlocks &&
+         MonotonicNow() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(net_->cluster().Blocks(worker, "free"), C::kPoolBlocks);
+  EXPECT_LT(decoded() - decoded_before, kTokens) << "it went on to the end";
+  EXPECT_EQ(cut->TookEffect(), absl::OkStatus());
+  EXPECT_EQ(cut->Heal(), absl::OkStatus());
+  EXPECT_EQ(net_->cluster().Recovered(), absl::OkStatus());
+}
+
+// What prefill workers send passes 10 Mbit/s and every twentieth packet is
+// lost: slow, and right.
+TEST_F(NetworkTest, TransferOverASlowAndLossyLink) {
+  FaultRun run;
+  run.request = FixedRequest(100, 8, 79);
+  MonotonicTime start;
+  run.moment = [&]() -> std::unique_ptr<Fault> {
+    const int p = net_->Prefilling("running"), d = net_->Decoding("landing");
+    if (p < 0 || d < 0) return nullptr;
+    start = MonotonicNow();
+    return std::make_unique<LinkFault>(
+        &net_->network(), C::PrefillHost(p), [=] {
+          return net_->network().LosePackets(C::PrefillHost(p),
+                                             net_->decode_address(d), 5);
+        });
+  };
+  run.meanwhile = [&]() -> absl::Status {
+    const double bits =
+        8.0 * static_cast<double>(
+                  net_->cluster().Calm(run.request).served.kv_bytes_moved());
+    const double rate = bits / Seconds(MonotonicNow() - start);
+    if (bits > 1e7 && rate < 11e6) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(bits, " bits at ", rate, " bit/s: not slow"));
+  };
+  ASSERT_EQ(net_->cluster().Calm(run.request).status, absl::OkStatus());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(net_->network().LimitRate(C::PrefillHost(i), 10),
+              absl::OkStatus());
+  }
+  EXPECT_EQ(RunFault(net_->cluster(), run), absl::OkStatus());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(net_->network().LimitRate(C::PrefillHost(i), 0),
+              absl::OkStatus());
+  }
 }
 
 }  // namespace
 }  // namespace baton::testing
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (absl::Status s = baton::testing::VirtualNetwork::Enter(); !s.ok()) {
-    std::fprintf(stderr, "network_test: %s\n", s.ToString().c_str());
-    return 1;
-  }
-  return RUN_ALL_TESTS();
-}

@@ -88,23 +88,23 @@ std::string TcpProxy::address() const {
   return absl::StrCat("127.0.0.1:", port_);
 }
 
-void TcpProxy::Plan(Act act, Direction direction, uint64_t offset) {
+void TcpProxy::Plan(Act act, Direction direction, size_t min_read) {
   direction_ = direction;
-  offset_ = offset;
+  min_read_ = min_read;
   act_ = act;
 }
 
-void TcpProxy::FlipByteAt(Direction direction, uint64_t offset) {
-  Plan(Act::kFlip, direction, offset);
+void TcpProxy::Flip(Direction direction, size_t min_read) {
+  Plan(Act::kFlip, direction, min_read);
 }
-void TcpProxy::StallAt(Direction direction, uint64_t offset) {
-  Plan(Act::kStall, direction, offset);
+void TcpProxy::Stall(Direction direction, size_t min_read) {
+  Plan(Act::kStall, direction, min_read);
 }
-void TcpProxy::EndAt(Direction direction, uint64_t offset) {
-  Plan(Act::kEnd, direction, offset);
+void TcpProxy::End(Direction direction, size_t min_read) {
+  Plan(Act::kEnd, direction, min_read);
 }
-void TcpProxy::ResetAt(Direction direction, uint64_t offset) {
-  Plan(Act::kReset, direction, offset);
+void TcpProxy::Reset(Direction direction, size_t min_read) {
+  Plan(Act::kReset, direction, min_read);
 }
 
 void TcpProxy::Run() {
@@ -192,27 +192,22 @@ void TcpProxy::Read(Connection* c, Direction direction) {
   if (got == 0) {
     pipe.ended = true;
   } else if (got > 0) {
-    const uint64_t before = pipe.passed;
     pipe.waiting.append(buffer, static_cast<size_t>(got));
-    pipe.passed += static_cast<uint64_t>(got);
     bytes_[direction] += static_cast<uint64_t>(got);
-    Hit(c, direction, before);
+    Hit(c, direction, static_cast<size_t>(got));
   } else if (errno != EAGAIN && errno != EINTR) {
     Close(c, true);
   }
 }
 
-// The bytes from `before` on have just arrived.
-void TcpProxy::Hit(Connection* c, Direction direction, uint64_t before) {
+// The last `arrived` of the bytes that wait are new.
+void TcpProxy::Hit(Connection* c, Direction direction, size_t arrived) {
   const Act act = act_;
   Pipe& pipe = c->pipes[direction];
-  const uint64_t offset = offset_;
-  if (act == Act::kNone || direction != direction_ || pipe.passed <= offset) {
+  if (act == Act::kNone || direction != direction_ || arrived < min_read_) {
     return;
   }
-  // Where it is in what waits; a connection that was past it is hit at once.
-  const size_t first = pipe.waiting.size() - (pipe.passed - before);
-  const size_t at = first + (offset > before ? offset - before : 0);
+  const size_t at = pipe.waiting.size() - arrived + arrived / 2;
   act_ = Act::kNone;
   ++hits_;
   if (act == Act::kFlip) {

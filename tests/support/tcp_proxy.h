@@ -29,13 +29,12 @@ class TcpProxy {
   std::string address() const;
 
   enum Direction { kToServer, kToClient };
-  // On the first connection that has carried `offset` bytes this way, and once
-  // only:
-  void FlipByteAt(Direction direction, uint64_t offset);  // one bit changes
-  void StallAt(Direction direction, uint64_t offset);     // no byte follows,
-                                                          // either way
-  void EndAt(Direction direction, uint64_t offset);       // both sides see FIN
-  void ResetAt(Direction direction, uint64_t offset);     // both see RST
+  // Once, in the middle of the next `min_read` or more bytes that arrive
+  // together this way on any connection:
+  void Flip(Direction direction, size_t min_read);   // a bit of one byte
+  void Stall(Direction direction, size_t min_read);  // then no byte, no end
+  void End(Direction direction, size_t min_read);    // then both sides see FIN
+  void Reset(Direction direction, size_t min_read);  // then both see RST
   // Of all connections, now.
   void ResetAll() { reset_all_ = true; }
 
@@ -48,7 +47,6 @@ class TcpProxy {
   enum class Act { kNone, kFlip, kStall, kEnd, kReset };
   struct Pipe {
     std::string waiting;  // read, not yet written
-    uint64_t passed = 0;  // bytes read
     bool ended = false;   // no more to read
     bool shut = false;    // the end was passed on
   };
@@ -59,13 +57,13 @@ class TcpProxy {
   };
 
   TcpProxy() = default;
-  void Plan(Act act, Direction direction, uint64_t offset);
+  void Plan(Act act, Direction direction, size_t min_read);
   void Run();
   void Accept();
   void Relay(Connection* connection, Direction direction, short events);
   void Read(Connection* connection, Direction direction);
   void Write(Connection* connection, Direction direction);
-  void Hit(Connection* connection, Direction direction, uint64_t before);
+  void Hit(Connection* connection, Direction direction, size_t arrived);
   static void Close(Connection* connection, bool reset);
 
   Options options_;
@@ -75,7 +73,7 @@ class TcpProxy {
   std::atomic<bool> stop_ = false, reset_all_ = false;
   std::atomic<Act> act_ = Act::kNone;
   std::atomic<Direction> direction_ = kToServer;
-  std::atomic<uint64_t> offset_ = 0;
+  std::atomic<size_t> min_read_ = 0;
   std::atomic<uint64_t> connections_ = 0, hits_ = 0;
   std::atomic<uint64_t> bytes_[2] = {0, 0};
   std::thread thread_;

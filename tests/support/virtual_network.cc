@@ -210,6 +210,10 @@ absl::Status VirtualNetwork::Heal(int host) {
 }
 
 absl::Status VirtualNetwork::LimitRate(int host, int mbit_per_s) {
+  if (mbit_per_s == 0) {
+    return RunLine(hosts_[host].network,
+                   absl::StrCat("tc qdisc del dev ", kDevice, " root"));
+  }
   return RunLine(
       hosts_[host].network,
       absl::StrCat("tc qdisc replace dev ", kDevice, " root tbf rate ",

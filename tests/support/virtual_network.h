@@ -42,7 +42,7 @@ class VirtualNetwork {
   // Ends the three above; the count starts again.
   absl::Status Heal(int host);
 
-  // What `host` sends passes a token bucket of this rate. Until the end.
+  // What `host` sends passes a token bucket of this rate; 0 takes it away.
   absl::Status LimitRate(int host, int mbit_per_s);
 
  private:
