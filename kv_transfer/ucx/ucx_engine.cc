@@ -11,7 +11,6 @@ namespace {
 
 constexpr size_t kMaxEarly = 256;
 constexpr unsigned kMessage = 1;
-constexpr int kProgressRounds = 64;
 
 absl::Span<const std::byte> BytesOf(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -19,13 +18,14 @@ absl::Span<const std::byte> BytesOf(const std::string& text) {
 
 }  // namespace
 
-UcxEngine::UcxEngine(std::unique_ptr<UcxWorker> worker)
-    : worker_(std::move(worker)) {}
-
-absl::Status UcxEngine::Start() {
-  BATON_RETURN_IF_ERROR(
-      worker_->OnActiveMessage(kMessage, OnActiveMessage, this));
-  BATON_ASSIGN_OR_RETURN(address_, worker_->Listen(OnConnectionRequest, this));
+absl::Status UcxEngine::Start(const UcxOptions& options) {
+  BATON_ASSIGN_OR_RETURN(
+      workers_, UcxWorkerSet::Create(options, [this](UcxWorker* worker) {
+        return worker->OnActiveMessage(kMessage, OnActiveMessage, this);
+      }));
+  BATON_ASSIGN_OR_RETURN(
+      address_, workers_->front()->Listen(workers_->context().interface(),
+                                          OnConnectionRequest, this));
   return absl::OkStatus();
 }
 
@@ -44,15 +44,16 @@ absl::Status UcxEngine::Send(LinkId id, SendId send_id,
   if (link->welcomed) {
     Post(link, std::move(send));
   } else {
-    link->waiting.push_back(std::move(send));
+    link->waiting.splice(link->waiting.end(), send);
   }
   return absl::OkStatus();
 }
 
-std::unique_ptr<UcxSend> UcxEngine::MakeSend(
-    UcxLink* link, SendId id, absl::Span<const std::byte> header,
-    absl::Span<const std::byte> payload) {
-  auto send = std::make_unique<UcxSend>();
+std::list<UcxSend> UcxEngine::MakeSend(UcxLink* link, SendId id,
+                                       absl::Span<const std::byte> header,
+                                       absl::Span<const std::byte> payload) {
+  std::list<UcxSend> sends(1);
+  UcxSend* send = &sends.front();
   const UcxPrefix prefix{link->next_out++};
   std::memcpy(send->header.data(), &prefix, sizeof(prefix));
   if (!header.empty()) {
@@ -64,47 +65,50 @@ std::unique_ptr<UcxSend> UcxEngine::MakeSend(
   send->send = id;
   send->header_bytes = sizeof(prefix) + header.size();
   send->payload = payload;
-  return send;
+  send->self = sends.begin();
+  return sends;
 }
 
-void UcxEngine::Post(UcxLink* link, std::unique_ptr<UcxSend> send) {
+void UcxEngine::Post(UcxLink* link, std::list<UcxSend> sends) {
+  UcxSend* send = &sends.front();
+  link->sends.splice(link->sends.end(), sends);
+  workers_->Touch(link->worker);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                        UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = OnSendDone;
-  param.user_data = send.get();
+  param.user_data = send;
   param.flags = UCP_AM_SEND_FLAG_REPLY;
-  ++link->sends;
   void* request = ucp_am_send_nbx(link->endpoint, kMessage, send->header.data(),
                                   send->header_bytes, send->payload.data(),
                                   send->payload.size(), &param);
   if (request == nullptr || UCS_PTR_IS_ERR(request)) {
-    SendEnded(*send, UCS_PTR_STATUS(request));
-  } else {
-    send.release();
+    SendEnded(send, UCS_PTR_STATUS(request));
   }
 }
 
 void UcxEngine::Welcomed(UcxLink* link) {
   if (std::exchange(link->welcomed, true)) return;
-  for (auto& send : std::exchange(link->waiting, {})) {
-    Post(link, std::move(send));
+  while (!link->waiting.empty()) {
+    std::list<UcxSend> next;
+    next.splice(next.end(), link->waiting, link->waiting.begin());
+    Post(link, std::move(next));
   }
 }
 
 void UcxEngine::OnSendDone(void* request, ucs_status_t status, void* argument) {
   ucp_request_free(request);
-  const std::unique_ptr<UcxSend> send(static_cast<UcxSend*>(argument));
-  send->engine->SendEnded(*send, status);
+  auto* send = static_cast<UcxSend*>(argument);
+  send->engine->SendEnded(send, status);
 }
 
-void UcxEngine::SendEnded(const UcxSend& send, ucs_status_t status) {
-  UcxLink* link = Find(send.link);
-  --link->sends;
-  if (send.send == SendId()) return;
-  sent_.push_back(
-      {send.link, send.send,
-       status == UCS_OK ? absl::OkStatus() : UcxError("send", status)});
+void UcxEngine::SendEnded(UcxSend* send, ucs_status_t status) {
+  if (send->send != SendId()) {
+    sent_.push_back(
+        {send->link, send->send,
+         status == UCS_OK ? absl::OkStatus() : UcxError("send", status)});
+  }
+  Find(send->link)->sends.erase(send->self);
 }
 
 ucs_status_t UcxEngine::OnActiveMessage(void* argument, const void* header,
@@ -169,7 +173,7 @@ void UcxEngine::DeliverEarly(UcxLink* link) {
     const ucs_status_t status = Deliver(link, std::move(early.header), data,
                                         early.payload_bytes, early.rendezvous);
     if (early.descriptor != nullptr && status == UCS_OK) {
-      ucp_am_data_release(worker_->get(), early.descriptor);
+      ucp_am_data_release(link->worker->get(), early.descriptor);
     }
   }
 }
@@ -195,7 +199,8 @@ ucs_status_t UcxEngine::Deliver(UcxLink* link, std::string header, void* data,
 
 bool UcxEngine::StartReceive(UcxLink* link, std::string header,
                              absl::Span<std::byte> place, void* descriptor) {
-  auto receive = std::make_unique<UcxReceive>();
+  UcxReceive* receive = &link->receives.emplace_back();
+  receive->self = std::prev(link->receives.end());
   receive->engine = this;
   receive->link = link->id;
   receive->header = std::move(header);
@@ -203,34 +208,30 @@ bool UcxEngine::StartReceive(UcxLink* link, std::string header,
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.recv_am = OnReceiveDone;
-  param.user_data = receive.get();
-  ++link->receives;
-  void* request = ucp_am_recv_data_nbx(worker_->get(), descriptor, place.data(),
-                                       place.size(), &param);
-  if (request != nullptr && !UCS_PTR_IS_ERR(request)) {
-    receive.release();
-    return true;
-  }
-  ReceiveEnded(*receive, UCS_PTR_STATUS(request));
+  param.user_data = receive;
+  void* request = ucp_am_recv_data_nbx(link->worker->get(), descriptor,
+                                       place.data(), place.size(), &param);
+  if (request != nullptr && !UCS_PTR_IS_ERR(request)) return true;
+  ReceiveEnded(receive, UCS_PTR_STATUS(request));
   return request == nullptr;
 }
 
 void UcxEngine::OnReceiveDone(void* request, ucs_status_t status,
                               size_t /*length*/, void* argument) {
   ucp_request_free(request);
-  const std::unique_ptr<UcxReceive> receive(static_cast<UcxReceive*>(argument));
-  receive->engine->ReceiveEnded(*receive, status);
+  auto* receive = static_cast<UcxReceive*>(argument);
+  receive->engine->ReceiveEnded(receive, status);
 }
 
-void UcxEngine::ReceiveEnded(const UcxReceive& receive, ucs_status_t status) {
-  UcxLink* link = Find(receive.link);
-  --link->receives;
+void UcxEngine::ReceiveEnded(UcxReceive* receive, ucs_status_t status) {
   called_back_ = true;
   if (status != UCS_OK) {
-    failed_.emplace_back(receive.link, UcxError("receive", status));
+    failed_.emplace_back(receive->link, UcxError("receive", status));
   } else if (handler_ != nullptr) {
-    handler_->OnMessage(receive.link, BytesOf(receive.header), receive.place);
+    handler_->OnMessage(receive->link, BytesOf(receive->header),
+                        receive->place);
   }
+  Find(receive->link)->receives.erase(receive->self);
 }
 
 bool UcxEngine::ReportSent(TransportHandler* handler) {
@@ -244,10 +245,7 @@ bool UcxEngine::ReportSent(TransportHandler* handler) {
 bool UcxEngine::Progress(TransportHandler* handler) {
   handler_ = handler;
   called_back_ = false;
-  for (int i = 0; i < kProgressRounds; ++i) {
-    if (ucp_worker_progress(worker_->get()) == 0) break;
-    called_back_ = true;
-  }
+  called_back_ |= workers_->Progress();
   for (ucp_conn_request_h request : std::exchange(requests_, {})) {
     Accept(request);
   }
@@ -263,7 +261,7 @@ bool UcxEngine::Progress(TransportHandler* handler) {
 void UcxEngine::Wait(Duration timeout) {
   if (!sent_.empty() || !failed_.empty() || !requests_.empty()) return;
   constexpr Duration kWhileClosing = std::chrono::milliseconds(1);
-  worker_->Wait(closing_ > 0 ? std::min(timeout, kWhileClosing) : timeout);
+  workers_->Wait(closing_ > 0 ? std::min(timeout, kWhileClosing) : timeout);
 }
 
 }  // namespace baton::transfer

@@ -1,7 +1,7 @@
 #ifndef BATON_KV_TRANSFER_UCX_UCX_ENGINE_H_
 #define BATON_KV_TRANSFER_UCX_UCX_ENGINE_H_
 
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "kv_transfer/transport.h"
 #include "kv_transfer/ucx/ucx_link.h"
-#include "kv_transfer/ucx/ucx_worker.h"
+#include "kv_transfer/ucx/ucx_worker_set.h"
 
 namespace baton::transfer {
 
@@ -22,13 +22,13 @@ namespace baton::transfer {
 // each other, over TCP whatever carries the data, so that both sides learn at
 // once when the other closes or dies, on shared memory too. Messages are
 // numbered, because UCX promises no order between its eager and rendezvous
-// protocols.
+// protocols. A link that UCX does not close in time is closed with its worker.
 class UcxEngine final : public Transport {
  public:
-  explicit UcxEngine(std::unique_ptr<UcxWorker> worker);
+  UcxEngine() = default;
   // Closes what is open and waits for UCX, a bounded time.
   ~UcxEngine() override;
-  absl::Status Start();
+  absl::Status Start(const UcxOptions& options);
 
   std::string_view name() const override { return "ucx"; }
   std::string address() const override { return address_; }
@@ -39,7 +39,7 @@ class UcxEngine final : public Transport {
   void Close(LinkId link) override;
   bool Progress(TransportHandler* handler) override;
   void Wait(Duration timeout) override;
-  void Wake() override { worker_->Wake(); }
+  void Wake() override { workers_->Wake(); }
 
  private:
   struct Sent {
@@ -60,33 +60,35 @@ class UcxEngine final : public Transport {
                                ucs_status_t status);
 
   // ucx_engine.cc: messages.
-  static std::unique_ptr<UcxSend> MakeSend(UcxLink* link, SendId send,
-                                           absl::Span<const std::byte> header,
-                                           absl::Span<const std::byte> payload);
-  void Post(UcxLink* link, std::unique_ptr<UcxSend> send);
+  // A list of one.
+  static std::list<UcxSend> MakeSend(UcxLink* link, SendId send,
+                                     absl::Span<const std::byte> header,
+                                     absl::Span<const std::byte> payload);
+  void Post(UcxLink* link, std::list<UcxSend> send);
   void Welcomed(UcxLink* link);
-  void SendEnded(const UcxSend& send, ucs_status_t status);
+  void SendEnded(UcxSend* send, ucs_status_t status);
   ucs_status_t OnData(UcxLink* link, uint64_t sequence, std::string header,
                       void* data, size_t length, uint64_t flags);
   ucs_status_t Deliver(UcxLink* link, std::string header, void* data,
                        size_t length, bool rendezvous);
   bool StartReceive(UcxLink* link, std::string header,
                     absl::Span<std::byte> place, void* descriptor);
-  void ReceiveEnded(const UcxReceive& receive, ucs_status_t status);
+  void ReceiveEnded(UcxReceive* receive, ucs_status_t status);
   void DeliverEarly(UcxLink* link);
   bool ReportSent(TransportHandler* handler);
 
   // ucx_engine_links.cc: the life of a link.
-  UcxLink* Add();
+  UcxLink* Add(UcxWorker* worker);
   UcxLink* Find(LinkId id);
   UcxLink* Find(ucp_ep_h endpoint);
   void MakeEndpoint(UcxLink* link, ucp_ep_params_t* params);
   void Accept(ucp_conn_request_h request);
   void End(UcxLink* link, const absl::Status& why);
+  void EndWorker(UcxWorker* worker);
   bool Closed(UcxLink* link);
   bool RunClosing(TransportHandler* handler);
 
-  std::unique_ptr<UcxWorker> worker_;
+  std::unique_ptr<UcxWorkerSet> workers_;
   std::string address_;
   std::map<LinkId, UcxLink> links_;
   std::map<ucp_ep_h, LinkId> by_endpoint_;

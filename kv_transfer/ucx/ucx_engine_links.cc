@@ -26,24 +26,25 @@ class DeafHandler final : public TransportHandler {
 }  // namespace
 
 UcxEngine::~UcxEngine() {
-  for (ucp_conn_request_h request : requests_) {
-    ucp_listener_reject(worker_->listener(), request);
+  if (workers_ == nullptr) return;
+  for (ucp_conn_request_h request : std::exchange(requests_, {})) {
+    ucp_listener_reject(workers_->front()->listener(), request);
   }
-  requests_.clear();
   for (auto& [id, link] : links_) {
     End(&link, absl::CancelledError("the transport is gone"));
   }
   DeafHandler handler;
   const MonotonicTime give_up = MonotonicNow() + kShutdownTime;
   while (!links_.empty() && MonotonicNow() < give_up) Progress(&handler);
-  worker_.reset();
+  workers_.reset();
 }
 
-UcxLink* UcxEngine::Add() {
+UcxLink* UcxEngine::Add(UcxWorker* worker) {
   const LinkId id(next_link_++);
   UcxLink& link = links_[id];
   link.engine = this;
   link.id = id;
+  link.worker = worker;
   return &link;
 }
 
@@ -59,7 +60,8 @@ UcxLink* UcxEngine::Find(ucp_ep_h endpoint) {
 
 absl::StatusOr<LinkId> UcxEngine::Connect(std::string_view address) {
   BATON_ASSIGN_OR_RETURN(const UcxSocketAddress peer, ParseUcxAddress(address));
-  UcxLink* link = Add();
+  BATON_ASSIGN_OR_RETURN(UcxWorker* const worker, workers_->ForNewLink());
+  UcxLink* link = Add(worker);
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
   params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
@@ -75,14 +77,18 @@ void UcxEngine::OnConnectionRequest(ucp_conn_request_h request,
 }
 
 void UcxEngine::Accept(ucp_conn_request_h request) {
-  if (links_.size() >= kMaxLinks) {
-    ucp_listener_reject(worker_->listener(), request);
+  const absl::StatusOr<UcxWorker*> worker =
+      links_.size() < kMaxLinks
+          ? workers_->ForNewLink()
+          : absl::ResourceExhaustedError("ucx: too many links");
+  if (!worker.ok()) {
+    ucp_listener_reject(workers_->front()->listener(), request);
     return;
   }
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
   params.conn_request = request;
-  UcxLink* link = Add();
+  UcxLink* link = Add(*worker);
   MakeEndpoint(link, &params);
   if (link->endpoint == nullptr) return;
   link->welcomed = true;
@@ -96,7 +102,8 @@ void UcxEngine::MakeEndpoint(UcxLink* link, ucp_ep_params_t* params) {
   params->err_handler.cb = OnEndpointFailed;
   params->err_handler.arg = link;
   const ucs_status_t status =
-      ucp_ep_create(worker_->get(), params, &link->endpoint);
+      ucp_ep_create(link->worker->get(), params, &link->endpoint);
+  workers_->Touch(link->worker);
   if (status == UCS_OK) {
     by_endpoint_[link->endpoint] = link->id;
   } else {
@@ -119,19 +126,42 @@ void UcxEngine::Close(LinkId id) {
 void UcxEngine::End(UcxLink* link, const absl::Status& why) {
   if (link->ending) return;
   link->ending = why;
+  link->close_by = MonotonicNow() + workers_->close_time();
   ++closing_;
-  for (const auto& send : std::exchange(link->waiting, {})) {
-    sent_.push_back({link->id, send->send, why});
+  for (const UcxSend& send : std::exchange(link->waiting, {})) {
+    sent_.push_back({link->id, send.send, why});
   }
   for (const auto& [sequence, early] : std::exchange(link->early, {})) {
     if (early.descriptor != nullptr) {
-      ucp_am_data_release(worker_->get(), early.descriptor);
+      ucp_am_data_release(link->worker->get(), early.descriptor);
     }
+  }
+}
+
+// Every link of the worker is over, whatever UCX has to say.
+void UcxEngine::EndWorker(UcxWorker* worker) {
+  for (auto& [id, link] : links_) {
+    if (link.worker != worker) continue;
+    End(&link, absl::UnavailableError("ucx: another link could not be closed"));
+    by_endpoint_.erase(link.endpoint);
+    link.endpoint = nullptr;
+    link.close_request = nullptr;
+  }
+  workers_->End(worker);
+  for (auto& [id, link] : links_) {
+    if (link.worker != worker) continue;
+    link.worker = nullptr;
+    for (const UcxSend& send : std::exchange(link.sends, {})) {
+      if (send.send == SendId()) continue;
+      sent_.push_back({id, send.send, *link.ending});
+    }
+    link.receives.clear();
   }
 }
 
 // Whether nothing of the link is left in UCX.
 bool UcxEngine::Closed(UcxLink* link) {
+  if (link->worker != nullptr) workers_->Touch(link->worker);
   if (link->endpoint != nullptr) {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -148,22 +178,31 @@ bool UcxEngine::Closed(UcxLink* link) {
     ucp_request_free(link->close_request);
     link->close_request = nullptr;
   }
-  return link->sends == 0 && link->receives == 0;
+  return link->sends.empty() && link->receives.empty();
 }
 
 bool UcxEngine::RunClosing(TransportHandler* handler) {
   if (closing_ == 0) return false;
   bool any = false;
+  const MonotonicTime now = MonotonicNow();
   for (auto it = links_.begin(); it != links_.end();) {
     UcxLink& link = it->second;
-    if (!link.ending || !Closed(&link)) {
+    if (!link.ending) {
       ++it;
       continue;
+    }
+    if (!Closed(&link)) {
+      if (now < link.close_by) {
+        ++it;
+        continue;
+      }
+      EndWorker(link.worker);
     }
     any = true;
     ReportSent(handler);
     const LinkId id = link.id;
     const absl::Status why = *link.ending;
+    if (link.worker != nullptr) workers_->Leave(link.worker);
     it = links_.erase(it);
     --closing_;
     handler->OnClosed(id, why);

@@ -22,10 +22,11 @@ struct UcxOptions {
 };
 
 // A transport over UCX active messages: TCP, and RDMA where present; shared
-// memory when UCX_TLS names it ("self,sysv,posix,cma"), at the price that a
-// peer killed in mid-write can stop the receiver's queue for all its peers
-// until the process restarts. Variables UCX_* of the environment win over what
-// is set here. UNAVAILABLE with UCX's own words when no device can be used.
+// memory when UCX_TLS names it ("self,sysv,posix,cma"): about half the latency
+// between processes of one machine, for some megabytes of shared memory and a
+// dozen descriptors per link, at most 64 links. Variables UCX_* of the
+// environment win over what is set here. UNAVAILABLE with UCX's own words when
+// no device can be used.
 //
 // Create it after any fork and before other threads read the environment: UCX
 // takes settings of single transports from there. One thread at a time may use

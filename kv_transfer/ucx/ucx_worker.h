@@ -5,25 +5,22 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kv_transfer/ucx/ucx_address.h"
-#include "kv_transfer/ucx/ucx_transport.h"
+#include "kv_transfer/ucx/ucx_context.h"
 
 namespace baton::transfer {
 
-// UNAVAILABLE with UCX's words and what was being done.
-absl::Status UcxError(std::string_view doing, ucs_status_t status);
-
-// A UCX context with one worker, configured for Baton, and what wakes a thread
-// that waits for it. Not thread-safe but for Wake().
+// One UCX worker: receive queues, and the endpoints made on it. Not
+// thread-safe.
 class UcxWorker {
  public:
+  // `context` outlives the worker.
   static absl::StatusOr<std::unique_ptr<UcxWorker>> Create(
-      const UcxOptions& options);
-  // Every endpoint is closed before.
+      const UcxContext& context);
+  // Takes all its endpoints with it: UCX may still call back for some of
+  // their messages from inside, and touches nothing of them afterwards.
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
@@ -34,24 +31,25 @@ class UcxWorker {
   // Runs `callback` for active messages `id`.
   absl::Status OnActiveMessage(unsigned id, ucp_am_recv_callback_t callback,
                                void* argument);
-  // Runs `callback` for peers that connect; the address at which they do.
-  absl::StatusOr<std::string> Listen(ucp_listener_conn_callback_t callback,
+  // Runs `callback` for peers that connect at a free port of `interface`; the
+  // address at which they do.
+  absl::StatusOr<std::string> Listen(const UcxSocketAddress& interface,
+                                     ucp_listener_conn_callback_t callback,
                                      void* argument);
 
-  // Sleeps until UCX has work, Wake was called, or `timeout`.
-  void Wait(Duration timeout);
-  void Wake();
+  // True if there was anything to do.
+  bool Progress();
+  // Readable when Progress has something to do, once Arm was true; Arm is
+  // false when there may be something already.
+  int event_fd() const { return event_fd_; }
+  bool Arm() { return ucp_worker_arm(worker_) == UCS_OK; }
 
  private:
   UcxWorker() = default;
-  absl::Status Start(const UcxOptions& options);
 
-  ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_listener_h listener_ = nullptr;
-  UcxSocketAddress interface_;
   int event_fd_ = -1;  // UCX's own
-  int wake_fd_ = -1;
 };
 
 }  // namespace baton::transfer

@@ -46,6 +46,7 @@ TEST(TransferProcessTest, PushesToAnotherProcess) {
   }
 }
 
+// CASES 1.22: seen at once, not waited for.
 TEST(TransferProcessTest, AHolderIsKilledInMidTransfer) {
   CoreNode node;
   for (int round = 0; round < 6; ++round) {
@@ -91,7 +92,39 @@ TEST(TransferProcessTest, AReceiverIsKilledInMidTransfer) {
   EXPECT_EQ(node.core()->open_links(), 0u);
 }
 
-// SIGSTOP: the connection looks alive, only deadlines help.
+// CASES 2.39, 1.22: whatever the dead one was doing to this process, it goes on
+// serving the others, in both directions.
+TEST(TransferProcessTest, APeerIsKilledAndTheOthersAreServed) {
+  CoreNode node;
+  PeerProcess other;
+  for (int round = 0; round < 6; ++round) {
+    PeerProcess doomed;
+    node.Push(FromHex(doomed.Ask("land 100")), 99);
+    const Ticket ticket = node.Land(100);
+    ASSERT_EQ(doomed.Ask("push " + Hex(ticket) + " 99"), "ok");
+    const uint64_t before = node.core()->counters().frames_received;
+    const MonotonicTime start = MonotonicNow();
+    while (node.core()->counters().frames_received < before + 2 + round &&
+           MonotonicNow() - start < seconds(30)) {
+      node.Poll();
+    }
+    doomed.Signal(SIGKILL);
+    ASSERT_TRUE(node.PollUntil("LandingClosed"));
+    ASSERT_TRUE(node.PollUntil("TransferClosed"));
+    node.TakeEvents();
+    const Ticket next = node.Land(8);
+    ASSERT_EQ(other.Ask("push " + Hex(next) + " 8"), "ok");
+    ASSERT_TRUE(node.PollUntil("LandingVerified")) << node.TakeEvents();
+    EXPECT_TRUE(node.LandedIntact());
+    node.Push(FromHex(other.Ask("land 8")), 8);
+    ASSERT_TRUE(node.PollUntil("TransferAcked")) << node.TakeEvents();
+    node.TakeEvents();
+  }
+  EXPECT_EQ(node.core()->counters().deadlines, 0u);
+  EXPECT_EQ(node.core()->open_landings() + node.core()->open_transfers(), 0u);
+}
+
+// CASES 1.23. SIGSTOP: the connection looks alive, only deadlines help.
 TEST(TransferProcessTest, AHolderStops) {
   PeerProcess peer;
   CoreNode node;
