@@ -8,8 +8,7 @@
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
 #include "common/kv_cache/block_pool.h"
-#include "common/worker/scheduler_events.h"
-#include "common/worker/sequence_spec.h"
+#include "common/worker/attempt_table.h"
 #include "decode_worker/block_demand.h"
 #include "proto/cluster.pb.h"
 
@@ -27,7 +26,7 @@ struct Branch {
 //   OPENING -> LANDING -> READY -> DECODING -> gone
 //   (served locally)      READY -> PREFILLING -> DECODING -> gone
 //   any -> CLOSING -> gone, when neither a step nor a transfer touches blocks
-struct DecodeJob {
+struct DecodeJob : AttemptJob {
   enum class Phase {
     kOpening,
     kLanding,
@@ -37,14 +36,9 @@ struct DecodeJob {
     kClosing
   };
 
-  JobId id;
-  SessionId session;
-  AttemptId attempt;
-  SequenceRequest request;
   BlockDemand demand;
   bool local = false;
   Phase phase = Phase::kReady;
-  MonotonicTime deadline;
 
   // Context and growth blocks, each with one hold of the given use; no use:
   // given back, or handed to the branches.

@@ -14,13 +14,12 @@ void DecodeScheduler::Reserve(SessionId session,
                               const v1::ReserveLanding& command,
                               MonotonicTime now) {
   const AttemptId attempt(command.attempt_id());
-  if (auto it = attempts_.find({session, attempt}); it != attempts_.end()) {
-    const DecodeJob& job = jobs_.at(it->second);
+  if (const DecodeJob* known = jobs_.Find(session, attempt)) {
     ++counters_.stale_messages;
-    if (job.local || job.phase == Phase::kOpening) return;
+    if (known->local || known->phase == Phase::kOpening) return;
     v1::DecodeEvent event;
     event.mutable_reserved()->set_attempt_id(attempt.value());
-    *event.mutable_reserved()->mutable_ticket() = job.ticket;
+    *event.mutable_reserved()->mutable_ticket() = known->ticket;
     Send(session, std::move(event));
     return;
   }
@@ -36,7 +35,7 @@ void DecodeScheduler::Reserve(SessionId session,
 void DecodeScheduler::Serve(SessionId session, const v1::ServeLocally& command,
                             MonotonicTime now) {
   const AttemptId attempt(command.attempt_id());
-  if (attempts_.contains({session, attempt})) {
+  if (jobs_.Find(session, attempt) != nullptr) {
     ++counters_.stale_messages;
     return;
   }
@@ -90,7 +89,6 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
       pool_.Acquire(demand.total(), use);
   BATON_CHECK(blocks.ok());
   DecodeJob job;
-  job.id = JobId(next_job_++);
   job.session = session;
   job.attempt = attempt;
   job.request = *std::move(request);
@@ -101,11 +99,8 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
   job.growth.assign(blocks->begin() + demand.context, blocks->end());
   job.context_use = job.growth_use = use;
   sequences_ += static_cast<uint32_t>(choices);
-  attempts_[{session, attempt}] = job.id;
-  deadlines_.emplace(job.deadline, job.id);
   BATON_FAILPOINT("decode.accept");
-  const JobId id = job.id;
-  return &jobs_.emplace(id, std::move(job)).first->second;
+  return &jobs_.Add(std::move(job));
 }
 
 std::string DecodeScheduler::WhyNoRoom(const BlockDemand& demand,
@@ -131,14 +126,14 @@ std::string DecodeScheduler::WhyNoRoom(const BlockDemand& demand,
 }
 
 void DecodeScheduler::Release(SessionId session, AttemptId attempt) {
-  auto it = attempts_.find({session, attempt});
-  if (it == attempts_.end() || BATON_MUTANT("lost_release")) {
+  DecodeJob* job = jobs_.Find(session, attempt);
+  if (job == nullptr || BATON_MUTANT("lost_release")) {
     ++counters_.stale_messages;
     return;
   }
   ++counters_.released;
   BATON_FAILPOINT("decode.release");
-  Close(jobs_.at(it->second));
+  Close(*job);
 }
 
 void DecodeScheduler::On(LandingOpened event, MonotonicTime) {

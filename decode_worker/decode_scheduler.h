@@ -2,11 +2,8 @@
 #define BATON_DECODE_WORKER_DECODE_SCHEDULER_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,9 +13,10 @@
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
 #include "common/kv_cache/block_pool.h"
+#include "common/worker/attempt_scheduler.h"
 #include "common/worker/chunk_planner.h"
 #include "common/worker/scheduler_events.h"
-#include "common/worker/session_accounts.h"
+#include "common/worker/worker_load.h"
 #include "decode_worker/decode_job.h"
 #include "kv_transfer/transfer_core.h"
 #include "proto/decode.pb.h"
@@ -45,10 +43,7 @@ struct DecodeOptions {
 };
 
 // --- events, besides those of common/worker/scheduler_events.h ---
-struct CommandReceived {
-  SessionId session;
-  v1::DecodeCommand command;
-};
+using CommandReceived = baton::CommandReceived<v1::DecodeCommand>;
 // Answer to OpenLanding.
 struct LandingOpened {
   JobId job;
@@ -68,45 +63,40 @@ struct OpenLanding {
 struct CancelLanding {
   LandingId landing;
 };
-struct SendEvent {  // the session numbers it
-  SessionId session;
-  v1::DecodeEvent event;
-};
+using SendEvent = baton::SendEvent<v1::DecodeEvent>;
 using Action = std::variant<RunStep, OpenLanding, CancelLanding, SendEvent>;
+
+struct DecodeCounters : WorkerCounters {
+  uint64_t refused = 0, landed = 0, done = 0;
+  uint64_t released = 0;  // by the router, before their end
+};
+
+struct DecodeKind {
+  using Job = DecodeJob;
+  using Command = v1::DecodeCommand;
+  using Message = v1::DecodeEvent;
+  using Action = decode::Action;
+  using Counters = DecodeCounters;
+  static constexpr char kName[] = "decode worker";
+};
 
 // Decides everything a decode worker does: who gets blocks, who is in the next
 // step, when blocks are given back. An attempt reserves all blocks that it can
 // ever need, so a running choice never waits for one. Pure: single-threaded,
 // no clock, no memory.
-class DecodeScheduler {
+class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
  public:
   using Event = decode::Event;
-  using Action = decode::Action;
 
   explicit DecodeScheduler(DecodeOptions options);
 
   // Actions are to be executed in order.
   std::vector<Action> Handle(Event event, MonotonicTime now);
-  // When a Tick is due if nothing else happens.
-  MonotonicTime NextDeadline() const;
-
-  const BlockPool& pool() const { return pool_; }
-  bool idle() const { return jobs_.empty() && !step_in_flight_; }
-  bool draining() const { return draining_; }
-  v1::WorkerLoad Load() const;
-
-  struct Counters {
-    uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0;
-    uint64_t attempts = 0, refused = 0, landed = 0, done = 0, failed = 0;
-    uint64_t released = 0;        // by the router, before their end
-    uint64_t stale_messages = 0;  // late, duplicate or unknown
-    uint64_t transfer_failures = 0;
-  };
-  const Counters& counters() const { return counters_; }
 
  private:
   using Phase = DecodeJob::Phase;
-  using AttemptKey = std::pair<SessionId, AttemptId>;
+  using AttemptScheduler::Close;
+  using AttemptScheduler::On;
   // What one span of the step in flight belongs to.
   struct Row {
     JobId job;
@@ -115,15 +105,10 @@ class DecodeScheduler {
     bool prefill_ends = false;
   };
 
-  void On(SessionOpened event, MonotonicTime now);
-  void On(SessionLost event, MonotonicTime now);
   void On(CommandReceived event, MonotonicTime now);
   void On(StepDone event, MonotonicTime now);
   void On(LandingOpened event, MonotonicTime now);
   void On(transfer::TransferEvent event, MonotonicTime now);
-  void On(Tick event, MonotonicTime now);
-  void On(DrainStarted event, MonotonicTime now);
-  void On(ShutDown event, MonotonicTime now);
 
   // Reservation: decode_reservation.cc.
   void Reserve(SessionId session, const v1::ReserveLanding& command,
@@ -157,39 +142,21 @@ class DecodeScheduler {
   void DropEndedBranches(DecodeJob& job);
   void Finish(DecodeJob& job, MonotonicTime now);
 
-  void ExpireDeadlines(MonotonicTime now);
-  void ReportLoad(MonotonicTime now);
-  // Ends the job: tells the router unless `failure` is OK; blocks follow when
-  // nothing touches them any more. `job` may be gone afterwards.
-  void Close(DecodeJob& job, const absl::Status& failure, bool retryable,
-             v1::FailureCause cause);
-  void Close(DecodeJob& job);  // nothing failed
+  void Close(Job& job, const absl::Status& failure, bool retryable,
+             v1::FailureCause cause) override;
   void GiveBackBlocks(DecodeJob& job);
   void EraseIfOver(DecodeJob& job);
   void MoveBlocks(const std::vector<BlockRef>& blocks,
                   std::optional<BlockUse>* use, BlockUse to);
   void ReleaseBlocks(const std::vector<BlockRef>& blocks,
                      std::optional<BlockUse>* use);
-  void SendFailure(SessionId session, AttemptId attempt,
-                   const absl::Status& failure, bool retryable,
-                   v1::FailureCause cause);
-  void Send(SessionId session, v1::DecodeEvent event);
+  void CompleteLoad(v1::WorkerLoad* load) const override;
 
   const DecodeOptions options_;
-  BlockPool pool_;
-  std::map<JobId, DecodeJob> jobs_;
-  absl::flat_hash_map<AttemptKey, JobId> attempts_;      // not closing
-  absl::flat_hash_map<LandingId, JobId> landings_;       // not over
-  std::set<std::pair<MonotonicTime, JobId>> deadlines_;  // not closing
+  absl::flat_hash_map<LandingId, JobId> landings_;  // not over
   ChunkPlanner chunks_;
-  std::vector<Row> step_;  // of the step in flight
-  bool step_in_flight_ = false;
-  SessionAccounts accounts_;
+  std::vector<Row> step_;   // of the step in flight
   uint32_t sequences_ = 0;  // choices accepted and not ended
-  uint64_t next_job_ = 1;
-  bool draining_ = false;
-  Counters counters_;
-  std::vector<Action> actions_;
 };
 
 }  // namespace baton::decode

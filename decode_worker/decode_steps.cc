@@ -1,5 +1,6 @@
 // Part of DecodeScheduler: what runs in a step and what becomes of it.
 #include <algorithm>
+#include <map>
 
 #include "common/base/check.h"
 #include "common/base/failpoints.h"
@@ -42,9 +43,7 @@ void DecodeScheduler::StartStep(MonotonicTime) {
     PlanPrefill(chunk, &plan);
   }
   if (step_.empty()) return;
-  step_in_flight_ = true;
-  plan.number = ++counters_.steps;
-  actions_.push_back(RunStep{std::move(plan)});
+  RunNext(std::move(plan));
   BATON_FAILPOINT("decode.step");
 }
 
@@ -77,34 +76,16 @@ void DecodeScheduler::PlanPrefill(const ChunkPlanner::Chunk& chunk,
                                   StepPlan* plan) {
   DecodeJob& job = jobs_.at(chunk.job);
   job.in_step = true;
-  const uint32_t end = chunk.first + chunk.count;
-  const auto blocks = job.context.begin();
-  plan->cleared.insert(plan->cleared.end(), blocks + BlocksFor(chunk.first),
-                       blocks + BlocksFor(end));
-  PlannedSpan span;
-  span.first_position = chunk.first;
-  span.blocks.assign(blocks, blocks + BlocksFor(end));
-  for (uint32_t position = chunk.first; position < end; ++position) {
-    span.tokens.push_back(job.request.ContextToken(position));
-  }
-  if (chunk.last) {
-    for (const Sequence& choice : job.request.choices) {
-      span.draws.push_back(NextDrawOf(choice, job.request.params));
-    }
-  }
-  plan->spans.push_back(std::move(span));
+  AddPromptSpan(job.request, chunk.first, chunk.count, chunk.last, job.context,
+                plan);
   step_.push_back({.job = job.id,
                    .prefill_tokens = chunk.count,
                    .prefill_ends = chunk.last});
 }
 
 void DecodeScheduler::On(StepDone event, MonotonicTime now) {
-  if (!step_in_flight_ || event.number != counters_.steps) {
-    ++counters_.stale_messages;
-    return;
-  }
+  if (!EndStep(event)) return;
   BATON_CHECK(event.result.spans.size() == step_.size());
-  step_in_flight_ = false;
   const std::vector<Row> step = std::exchange(step_, {});
   std::map<SessionId, v1::StepTokens> tokens;
   std::map<JobId, absl::Status> touched;  // and the first failure

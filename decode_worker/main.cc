@@ -73,7 +73,7 @@ int Main(int argc, char** argv) {
     hello.set_disaggregation(ModeOf(options.disaggregation));
     hello.set_local_prefill_max_tokens(options.local_prefill_max_tokens);
     return std::make_unique<decode::DecodeWorker>(
-        std::move(parts), options.settings, std::move(hello));
+        std::move(parts), std::move(hello), options.settings);
   };
   return RunWorker(options, wiring);
 }

@@ -10,10 +10,11 @@
 #include "common/base/strings.h"
 
 namespace baton::prefill {
+
 PrefillScheduler::PrefillScheduler(PrefillOptions options)
-    : options_(std::move(options)),
-      pool_(options_.epoch, options_.blocks),
-      accounts_({.step_token_budget = options_.step_token_budget}) {}
+    : AttemptScheduler(options.epoch, options.blocks,
+                       options.step_token_budget),
+      options_(std::move(options)) {}
 
 std::vector<Action> PrefillScheduler::Handle(Event event, MonotonicTime now) {
   std::visit([&](auto&& e) { On(std::move(e), now); }, std::move(event));
@@ -22,28 +23,6 @@ std::vector<Action> PrefillScheduler::Handle(Event event, MonotonicTime now) {
   StartStep(now);
   ReportLoad(now);
   return std::exchange(actions_, {});
-}
-
-MonotonicTime PrefillScheduler::NextDeadline() const {
-  const MonotonicTime report = accounts_.NextDeadline();
-  return deadlines_.empty() ? report
-                            : std::min(report, deadlines_.begin()->first);
-}
-
-void PrefillScheduler::On(SessionOpened event, MonotonicTime) {
-  accounts_.Open(event.session);
-}
-
-void PrefillScheduler::On(SessionLost event, MonotonicTime) {
-  accounts_.Close(event.session);
-  if (BATON_MUTANT("session_loss_ignored")) return;
-  std::vector<JobId> lost;
-  for (const auto& [key, job] : attempts_) {
-    if (key.first == event.session) lost.push_back(job);
-  }
-  std::sort(lost.begin(), lost.end());
-  for (JobId job : lost) Close(jobs_.at(job));
-  BATON_FAILPOINT("prefill.session_lost");
 }
 
 void PrefillScheduler::On(CommandReceived event, MonotonicTime now) {
@@ -58,25 +37,10 @@ void PrefillScheduler::On(CommandReceived event, MonotonicTime now) {
   }
 }
 
-void PrefillScheduler::On(Tick, MonotonicTime) {}
-
-void PrefillScheduler::On(DrainStarted, MonotonicTime) { draining_ = true; }
-
-void PrefillScheduler::On(ShutDown, MonotonicTime) {
-  draining_ = true;
-  std::vector<JobId> open;
-  for (const auto& [key, job] : attempts_) open.push_back(job);
-  std::sort(open.begin(), open.end());
-  for (JobId job : open) {
-    Close(jobs_.at(job), absl::UnavailableError("prefill worker shuts down"),
-          true, v1::FAILURE_CAUSE_LOAD);
-  }
-}
-
 void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
                              MonotonicTime now) {
   const AttemptId attempt(start.attempt_id());
-  if (attempts_.contains({session, attempt})) {
+  if (jobs_.Find(session, attempt) != nullptr) {
     ++counters_.stale_messages;
     return;
   }
@@ -85,7 +49,7 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
   if (draining_ || !healthy()) {
     refusal = absl::UnavailableError(draining_ ? "prefill worker drains"
                                                : "prefill worker is unhealthy");
-  } else if (attempts_.size() >= options_.max_attempts) {
+  } else if (jobs_.open() >= options_.max_attempts) {
     refusal = absl::ResourceExhaustedError(
         StrCat("prefill queue is full (", options_.max_attempts, " attempts)"));
   }
@@ -96,13 +60,8 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
   if (refusal.ok()) {
     absl::StatusOr<Job> job = NewJob(session, std::move(start), now);
     if (job.ok()) {
-      const JobId id = job->id;
-      ++next_job_;
-      attempts_[{session, attempt}] = id;
-      deadlines_.emplace(job->deadline, id);
-      waiting_.push_back(id);
       waiting_tokens_ += job->tokens;
-      jobs_.emplace(id, *std::move(job));
+      waiting_.push_back(jobs_.Add(*std::move(job)).id);
       BATON_FAILPOINT("prefill.accept");
       return;
     }
@@ -113,10 +72,10 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
   SendFailure(session, attempt, refusal, retryable, cause);
 }
 
-absl::StatusOr<PrefillScheduler::Job> PrefillScheduler::NewJob(
-    SessionId session, v1::StartPrefill start, MonotonicTime now) const {
+absl::StatusOr<PrefillJob> PrefillScheduler::NewJob(SessionId session,
+                                                    v1::StartPrefill start,
+                                                    MonotonicTime now) const {
   Job job;
-  job.id = JobId(next_job_);
   job.session = session;
   job.attempt = AttemptId(start.attempt_id());
   BATON_ASSIGN_OR_RETURN(job.request,
@@ -144,22 +103,14 @@ absl::StatusOr<PrefillScheduler::Job> PrefillScheduler::NewJob(
 }
 
 void PrefillScheduler::Cancel(SessionId session, AttemptId attempt) {
-  auto it = attempts_.find({session, attempt});
-  if (it == attempts_.end()) {
+  Job* job = jobs_.Find(session, attempt);
+  if (job == nullptr) {
     ++counters_.stale_messages;
     return;
   }
   ++counters_.cancelled;
   BATON_FAILPOINT("prefill.cancel");
-  Close(jobs_.at(it->second));
-}
-
-void PrefillScheduler::ExpireDeadlines(MonotonicTime now) {
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    Close(jobs_.at(deadlines_.begin()->second),
-          absl::DeadlineExceededError("deadline passed on the prefill worker"),
-          false, v1::FAILURE_CAUSE_REQUEST);
-  }
+  Close(*job);
 }
 
 void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
@@ -187,44 +138,20 @@ void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
 void PrefillScheduler::StartStep(MonotonicTime) {
   if (step_in_flight_ || chunks_.empty()) return;
   step_ = chunks_.Next(options_.step_token_budget);
-  step_in_flight_ = true;
   StepPlan plan;
-  plan.number = ++counters_.steps;
   for (const ChunkPlanner::Chunk& chunk : step_) {
     Job& job = jobs_.at(chunk.job);
     job.in_step = true;
-    const uint32_t end = chunk.first + chunk.count;
-    const auto blocks = job.blocks.begin();
-    plan.cleared.insert(plan.cleared.end(), blocks + BlocksFor(chunk.first),
-                        blocks + BlocksFor(end));
-    PlannedSpan span;
-    span.first_position = chunk.first;
-    span.blocks.assign(blocks, blocks + BlocksFor(end));
-    for (uint32_t position = chunk.first; position < end; ++position) {
-      span.tokens.push_back(job.request.ContextToken(position));
-    }
-    if (chunk.last) {
-      for (const Sequence& choice : job.request.choices) {
-        span.draws.push_back(NextDrawOf(choice, job.request.params));
-        if (BATON_MUTANT("replay_shifts_penalties") &&
-            !choice.generated().empty()) {
-          span.draws.back().counts = {};
-        }
-      }
-    }
-    plan.spans.push_back(std::move(span));
+    AddPromptSpan(job.request, chunk.first, chunk.count, chunk.last, job.blocks,
+                  &plan);
   }
-  actions_.push_back(RunStep{std::move(plan)});
+  RunNext(std::move(plan));
   BATON_FAILPOINT("prefill.step");
 }
 
 void PrefillScheduler::On(StepDone event, MonotonicTime now) {
-  if (!step_in_flight_ || event.number != counters_.steps) {
-    ++counters_.stale_messages;
-    return;
-  }
+  if (!EndStep(event)) return;
   BATON_CHECK(event.result.spans.size() == step_.size());
-  step_in_flight_ = false;
   const std::vector<ChunkPlanner::Chunk> step = std::exchange(step_, {});
   for (size_t i = 0; i < step.size(); ++i) {
     FinishChunk(jobs_.at(step[i].job), step[i],
@@ -247,7 +174,7 @@ void PrefillScheduler::FinishChunk(Job& job, const ChunkPlanner::Chunk& chunk,
   }
   job.computed += chunk.count;
   ++job.chunks;
-  counters_.prompt_tokens += chunk.count;
+  counters_.prefill_tokens += chunk.count;
   BATON_FAILPOINT("prefill.chunk");
   accounts_.ReturnTokens(job.session, chunk.count);
   if (chunk.last) {
@@ -280,7 +207,7 @@ void PrefillScheduler::FinishPrefill(Job& job,
         ToDelta(job.attempt, choice, std::move(appended), draws[i]);
   }
   *job.seal.mutable_first_tokens() = first.tokens();
-  actions_.push_back(SendEvent{job.session, std::move(event)});
+  Send(job.session, std::move(event));
   BATON_FAILPOINT("prefill.first_tokens");
   if (all_ended) {
     ++counters_.ended_at_first_token;
@@ -370,7 +297,7 @@ void PrefillScheduler::OnAcked(Job& job, const transfer::TransferAcked& acked,
     done.set_bytes(acked.bytes);
     done.set_blocks(acked.blocks);
     done.set_exposed_ms(Milliseconds(now - job.sampled));
-    actions_.push_back(SendEvent{job.session, std::move(event)});
+    Send(job.session, std::move(event));
     Close(job);
     return;
   }
@@ -402,15 +329,10 @@ void PrefillScheduler::OnTransferClosed(Job& job) {
   EraseIfOver(job);
 }
 
-void PrefillScheduler::Close(Job& job) {
-  Close(job, absl::OkStatus(), false, v1::FAILURE_CAUSE_UNSPECIFIED);
-}
-
 void PrefillScheduler::Close(Job& job, const absl::Status& failure,
                              bool retryable, v1::FailureCause cause) {
   BATON_CHECK(job.phase != Phase::kClosing);
-  attempts_.erase({job.session, job.attempt});
-  deadlines_.erase({job.deadline, job.id});
+  jobs_.Close(job);
   if (job.phase == Phase::kWaiting) {
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), job.id));
     waiting_tokens_ -= job.tokens;
@@ -436,8 +358,7 @@ void PrefillScheduler::GiveBackBlocks(Job& job) {
     BATON_CHECK(pool_.Release(job.blocks, BlockUse::kRunning).ok());
     job.holds_running = false;
   }
-  if (job.link == Link::kNone || job.link == Link::kOver ||
-      BATON_MUTANT("free_while_sending")) {
+  if (!job.linked() || BATON_MUTANT("free_while_sending")) {
     absl::Span<const BlockRef> sent(job.blocks.data(), job.pushed);
     BATON_CHECK(pool_.Release(sent, BlockUse::kSending).ok());
     job.pushed = 0;
@@ -445,50 +366,15 @@ void PrefillScheduler::GiveBackBlocks(Job& job) {
 }
 
 void PrefillScheduler::EraseIfOver(Job& job) {
-  const bool linked = job.link != Link::kNone && job.link != Link::kOver;
-  if (job.phase != Phase::kClosing || job.holds_running || linked) return;
-  jobs_.erase(job.id);
+  if (job.phase != Phase::kClosing || job.holds_running || job.linked()) return;
+  jobs_.Erase(job.id);
 }
 
-void PrefillScheduler::SendFailure(SessionId session, AttemptId attempt,
-                                   const absl::Status& failure, bool retryable,
-                                   v1::FailureCause cause) {
-  ++counters_.failed;
-  if (!accounts_.Has(session)) return;
-  v1::PrefillEvent event;
-  v1::AttemptFailure& failed = *event.mutable_failed();
-  failed.set_attempt_id(attempt.value());
-  failed.set_code(static_cast<int>(failure.code()));
-  failed.set_message(std::string(failure.message()));
-  failed.set_retryable(retryable);
-  failed.set_cause(cause);
-  actions_.push_back(SendEvent{session, std::move(event)});
-}
-
-v1::WorkerLoad PrefillScheduler::Load() const {
-  const Ledger& ledger = pool_.ledger();
-  v1::WorkerLoad load;
-  load.set_free_blocks(ledger.free);
-  load.set_prefix_blocks(ledger[BlockUse::kPrefix]);
-  load.set_running_blocks(ledger[BlockUse::kRunning]);
-  load.set_sending_blocks(ledger[BlockUse::kSending]);
-  load.set_landing_blocks(ledger[BlockUse::kLanding]);
-  load.set_quarantine_blocks(ledger[BlockUse::kQuarantine]);
-  load.set_running_sequences(
-      static_cast<uint32_t>(attempts_.size() - waiting_.size()));
-  load.set_waiting_sequences(static_cast<uint32_t>(waiting_.size()));
-  load.set_queued_prefill_tokens(waiting_tokens_ + chunks_.tokens());
-  load.set_draining(draining_ || !healthy());
-  load.set_steps(counters_.steps);
-  return load;
-}
-
-void PrefillScheduler::ReportLoad(MonotonicTime now) {
-  for (SessionAccounts::Report& report : accounts_.Due(Load(), now)) {
-    v1::PrefillEvent event;
-    *event.mutable_load() = std::move(report.load);
-    actions_.push_back(SendEvent{report.session, std::move(event)});
-  }
+void PrefillScheduler::CompleteLoad(v1::WorkerLoad* load) const {
+  load->set_running_sequences(
+      static_cast<uint32_t>(jobs_.open() - waiting_.size()));
+  load->set_waiting_sequences(static_cast<uint32_t>(waiting_.size()));
+  load->set_queued_prefill_tokens(waiting_tokens_ + chunks_.tokens());
 }
 
 }  // namespace baton::prefill

@@ -23,6 +23,11 @@ struct SessionOpened {
 struct SessionLost {
   SessionId session;
 };
+template <class Command>
+struct CommandReceived {
+  SessionId session;
+  Command command;
+};
 // One result per span of the plan with this number, in order.
 struct StepDone {
   uint64_t number = 0;
@@ -38,6 +43,12 @@ struct ShutDown {};
 // Run this and answer with StepDone. One at a time.
 struct RunStep {
   StepPlan plan;
+};
+// The session numbers it.
+template <class Message>
+struct SendEvent {
+  SessionId session;
+  Message event;
 };
 
 }  // namespace baton

@@ -8,6 +8,7 @@
 #include "common/engine/engine.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/tokens/token.h"
+#include "common/worker/sequence_spec.h"
 
 namespace baton {
 
@@ -40,6 +41,13 @@ struct StepPlan {
     return rows;
   }
 };
+
+// Adds a span over `count` context tokens of a request from position `first`
+// on, kept in `blocks`, and clears the blocks that it begins. `draw`: it is the
+// prompt's last, every choice gets its first token.
+void AddPromptSpan(const SequenceRequest& request, uint32_t first,
+                   uint32_t count, bool draw,
+                   const std::vector<BlockRef>& blocks, StepPlan* plan);
 
 }  // namespace baton
 

@@ -13,6 +13,13 @@ transfer::TransferOptions WorkerParts::transfer_options() const {
   return options;
 }
 
+SequenceLimits WorkerParts::sequence_limits() const {
+  SequenceLimits limits;
+  limits.max_context_tokens = max_context_tokens;
+  limits.vocabulary_size = static_cast<uint32_t>(model->config().vocabulary);
+  return limits;
+}
+
 bool WorkerState::clean() const {
   return ledger.free + ledger[BlockUse::kPrefix] == ledger.total();
 }

@@ -13,6 +13,7 @@
 #include "common/kv_cache/kv_memory.h"
 #include "common/model/model.h"
 #include "common/sequence/sequence.h"
+#include "common/worker/sequence_spec.h"
 #include "common/worker/worker_metrics.h"
 #include "kv_transfer/transfer_thread.h"
 #include "kv_transfer/transport.h"
@@ -32,6 +33,7 @@ struct WorkerParts {
   WorkerMetrics* metrics = nullptr;  // null: none
 
   transfer::TransferOptions transfer_options() const;
+  SequenceLimits sequence_limits() const;
 };
 
 // Where a worker stands.

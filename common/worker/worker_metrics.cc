@@ -64,18 +64,19 @@ void WorkerMetrics::OnTransferDone(Duration elapsed) {
   transfer_seconds_.Observe(Seconds(elapsed));
 }
 
-void WorkerMetrics::Publish(const WorkerTotals& totals,
+void WorkerMetrics::Publish(const Ledger& ledger,
+                            const WorkerCounters& counters,
                             const transfer::TransferCore::Counters& transfers) {
   std::lock_guard lock(mutex_);
   for (int i = 0; i < kBlockUses; ++i) {
-    blocks_[i]->Set(totals.ledger.used[i]);
+    blocks_[i]->Set(ledger.used[i]);
   }
-  blocks_[kBlockUses]->Set(totals.ledger.free);
-  RaiseTo(steps_, totals.steps);
-  RaiseTo(prefill_tokens_, totals.prefill_tokens);
-  RaiseTo(decode_tokens_, totals.decode_tokens);
-  RaiseTo(transfer_failures_, totals.transfer_failures);
-  RaiseTo(stale_messages_, totals.stale_messages + transfers.stale_messages);
+  blocks_[kBlockUses]->Set(ledger.free);
+  RaiseTo(steps_, counters.steps);
+  RaiseTo(prefill_tokens_, counters.prefill_tokens);
+  RaiseTo(decode_tokens_, counters.decode_tokens);
+  RaiseTo(transfer_failures_, counters.transfer_failures);
+  RaiseTo(stale_messages_, counters.stale_messages + transfers.stale_messages);
   RaiseTo(transfer_bytes_,
           transfers.payload_bytes_sent + transfers.payload_bytes_received);
 }

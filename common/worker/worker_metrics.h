@@ -11,19 +11,10 @@
 #include "common/kv_cache/block_pool.h"
 #include "common/telemetry/metrics.h"
 #include "common/worker/step_plan.h"
+#include "common/worker/worker_load.h"
 #include "kv_transfer/transfer_core.h"
 
 namespace baton {
-
-// Totals that a worker's scheduler keeps anyway.
-struct WorkerTotals {
-  Ledger ledger;
-  uint64_t steps = 0;
-  uint64_t prefill_tokens = 0;
-  uint64_t decode_tokens = 0;
-  uint64_t transfer_failures = 0;
-  uint64_t stale_messages = 0;
-};
 
 // The metrics of a worker process. Thread-safe.
 class WorkerMetrics {
@@ -33,7 +24,7 @@ class WorkerMetrics {
   void OnStepPlanned(const StepPlan& plan);
   void OnStepDone(Duration elapsed);
   void OnTransferDone(Duration elapsed);
-  void Publish(const WorkerTotals& totals,
+  void Publish(const Ledger& ledger, const WorkerCounters& counters,
                const transfer::TransferCore::Counters& transfers);
   void PublishSessions(size_t sessions);
 

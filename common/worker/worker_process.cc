@@ -6,19 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "common/base/random_bytes.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
-#include "common/base/strings.h"
 #include "common/config/config_values.h"
 #include "common/rpc/rpc_server.h"
 #include "common/telemetry/admin_server.h"
 #include "common/telemetry/log.h"
-#include "common/worker/resource_limits.h"
-#include "common/worker/served_model.h"
-#include "common/worker/vocabulary_adapter.h"
-#include "common/worker/worker_hello.h"
+#include "common/worker/worker.h"
 
 namespace baton {
 namespace {
@@ -59,10 +54,6 @@ class SignalCount {
   bool serving_ = false;  // mutex_
 };
 
-std::string_view RoleName(v1::WorkerRole role) {
-  return role == v1::WORKER_ROLE_PREFILL ? "prefill" : "decode";
-}
-
 // Waits until the worker is idle: true, or false at the deadline or when more
 // than `signals` signals came.
 bool WaitIdle(Worker& worker, SignalCount& signals, int count,
@@ -101,41 +92,9 @@ int DrainAndCheck(Worker& worker, RpcServer& server, SignalCount& signals,
 // Returns only when the worker cannot start.
 absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
                  SignalCount& signals) {
-  Limit threads = ThreadLimit(AffinityCpus(), SystemFiles());
-  if (options.threads > 0) threads = {options.threads, "--threads"};
-  BATON_ASSIGN_OR_RETURN(std::unique_ptr<kernels::Backend> backend,
-                         wiring.make_backend(static_cast<int>(threads.value)));
-  log::Info("{} with {} threads ({})", std::string(backend->name()),
-            threads.value, threads.reason);
-  const MonotonicTime load_start = MonotonicNow();
-  BATON_ASSIGN_OR_RETURN(ServedModel served,
-                         LoadServedModel(options, backend.get()));
-  const size_t block_bytes = served.model->kv_layout().block_bytes();
-  log::Info("{}: {:.1f} MiB of weights, loaded in {:.0f} ms",
-            served.model->config().name,
-            static_cast<double>(served.model->weight_bytes()) / (1 << 20),
-            Milliseconds(MonotonicNow() - load_start));
-  log::Info("KV pool: {} blocks of {} KiB, {} tokens ({}); context {} tokens",
-            served.memory->blocks(), block_bytes >> 10,
-            uint64_t{served.memory->blocks()} * kBlockTokens,
-            served.pool_reason, served.max_context_tokens);
-
-  WorkerMetrics metrics(std::string(RoleName(wiring.role)),
-                        served.model->config().name);
-  WorkerParts parts;
-  parts.epoch = WorkerEpoch(RandomNonZero64());
-  parts.model = served.model.get();
-  parts.memory = served.memory.get();
-  parts.vocabulary = VocabularyOf(served.tokenizer);
-  parts.max_context_tokens = served.max_context_tokens;
-  parts.step_tokens = options.step_tokens;
-  parts.metrics = &metrics;
-  BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport());
-  v1::WorkerHello hello =
-      MakeWorkerHello(options, wiring.role, served, *backend, parts.epoch,
-                      parts.transport->name());
-  std::unique_ptr<Worker> worker =
-      wiring.make_worker(std::move(parts), std::move(hello));
+  BATON_ASSIGN_OR_RETURN(WiredWorker wired, WireWorker(options, wiring));
+  Worker* const worker = wired.worker.get();
+  WorkerMetrics* const metrics = wired.metrics.get();
 
   ListenOptions listen;
   listen.address = options.listen;
@@ -144,11 +103,11 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
                          RpcServer::Start(listen, {worker->service()}));
   AdminServer::Options admin_options;
   admin_options.address = options.admin;
-  admin_options.metrics = [&] {
-    metrics.PublishSessions(worker->sessions());
-    return metrics.Render();
+  admin_options.metrics = [=] {
+    metrics->PublishSessions(worker->sessions());
+    return metrics->Render();
   };
-  admin_options.ready = [&] { return worker->state().readiness; };
+  admin_options.ready = [=] { return worker->state().readiness; };
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<AdminServer> admin,
                          AdminServer::Start(std::move(admin_options)));
   signals.StartServing();
@@ -165,7 +124,7 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
   const int code =
       DrainAndCheck(*worker, *server, signals, options.drain_timeout);
   admin.reset();
-  worker.reset();
+  wired.worker.reset();
   log::ExitProcess(code);
 }
 

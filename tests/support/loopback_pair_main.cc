@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "common/base/random_bytes.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
@@ -16,11 +15,9 @@
 #include "common/rpc/rpc_server.h"
 #include "common/telemetry/admin_server.h"
 #include "common/telemetry/log.h"
-#include "common/worker/served_model.h"
-#include "common/worker/vocabulary_adapter.h"
 #include "common/worker/worker.h"
-#include "common/worker/worker_hello.h"
 #include "common/worker/worker_options.h"
+#include "common/worker/worker_wiring.h"
 #include "decode_worker/decode_worker.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kv_transfer/loopback/loopback_transport.h"
@@ -47,54 +44,51 @@ class Stop {
   bool set_ = false;
 };
 
-// One worker with all that it stands on.
+WorkerWiring WiringOf(const WorkerOptions& options, v1::WorkerRole role,
+                      transfer::LoopbackHub* hub) {
+  WorkerWiring wiring;
+  wiring.role = role;
+  wiring.make_backend =
+      [isa = options.isa](
+          int threads) -> absl::StatusOr<std::unique_ptr<kernels::Backend>> {
+    BATON_ASSIGN_OR_RETURN(const kernels::Isa chosen, kernels::ParseIsa(isa));
+    return kernels::MakeCpuBackend({.isa = chosen, .threads = threads});
+  };
+  wiring.make_transport = [hub] { return hub->MakeTransport(); };
+  if (role == v1::WORKER_ROLE_PREFILL) {
+    wiring.make_worker = [](WorkerParts parts, v1::WorkerHello hello) {
+      return std::make_unique<prefill::PrefillWorker>(std::move(parts),
+                                                      std::move(hello));
+    };
+  } else {
+    wiring.make_worker = [](WorkerParts parts, v1::WorkerHello hello) {
+      const decode::DecodeSettings settings;
+      hello.set_max_sequences(settings.max_sequences);
+      hello.set_disaggregation(v1::DISAGGREGATION_ALWAYS);
+      return std::make_unique<decode::DecodeWorker>(std::move(parts),
+                                                    std::move(hello), settings);
+    };
+  }
+  return wiring;
+}
+
+// One worker with its server.
 struct Half {
-  std::unique_ptr<kernels::Backend> backend;
-  ServedModel served;
-  std::unique_ptr<WorkerMetrics> metrics;
-  std::unique_ptr<Worker> worker;
+  WiredWorker wired;
   std::unique_ptr<RpcServer> server;
 
   absl::Status Start(const WorkerOptions& options, v1::WorkerRole role,
                      transfer::LoopbackHub* hub) {
-    BATON_ASSIGN_OR_RETURN(const kernels::Isa isa,
-                           kernels::ParseIsa(options.isa));
-    BATON_ASSIGN_OR_RETURN(
-        backend,
-        kernels::MakeCpuBackend(
-            {.isa = isa, .threads = static_cast<int>(options.threads)}));
-    BATON_ASSIGN_OR_RETURN(served, LoadServedModel(options, backend.get()));
-    const bool prefill = role == v1::WORKER_ROLE_PREFILL;
-    metrics = std::make_unique<WorkerMetrics>(prefill ? "prefill" : "decode",
-                                              served.model->config().name);
-    WorkerParts parts;
-    parts.epoch = WorkerEpoch(RandomNonZero64());
-    parts.model = served.model.get();
-    parts.memory = served.memory.get();
-    parts.vocabulary = VocabularyOf(served.tokenizer);
-    parts.max_context_tokens = served.max_context_tokens;
-    parts.step_tokens = options.step_tokens;
-    parts.metrics = metrics.get();
-    parts.transport = hub->MakeTransport();
-    v1::WorkerHello hello = MakeWorkerHello(options, role, served, *backend,
-                                            parts.epoch, "loopback");
-    if (prefill) {
-      worker = std::make_unique<prefill::PrefillWorker>(std::move(parts),
-                                                        std::move(hello));
-    } else {
-      const decode::DecodeSettings settings;
-      hello.set_max_sequences(settings.max_sequences);
-      hello.set_disaggregation(v1::DISAGGREGATION_ALWAYS);
-      worker = std::make_unique<decode::DecodeWorker>(
-          std::move(parts), settings, std::move(hello));
-    }
+    BATON_ASSIGN_OR_RETURN(wired,
+                           WireWorker(options, WiringOf(options, role, hub)));
     BATON_ASSIGN_OR_RETURN(server, RpcServer::Start({.address = "127.0.0.1:0"},
-                                                    {worker->service()}));
-    server->SetServing(worker->service_name(), true);
+                                                    {wired.worker->service()}));
+    server->SetServing(wired.worker->service_name(), true);
     return absl::OkStatus();
   }
 
   bool Drain() {
+    Worker* const worker = wired.worker.get();
     worker->Drain();
     const MonotonicTime end = MonotonicNow() + std::chrono::seconds(10);
     while (!worker->state().idle && MonotonicNow() < end) {
@@ -103,7 +97,7 @@ struct Half {
     worker->CloseSessions(absl::UnavailableError("drained"));
     server->Shutdown(std::chrono::milliseconds(500));
     const bool clean = worker->state().clean();
-    worker.reset();
+    wired.worker.reset();
     return clean;
   }
 };
@@ -119,7 +113,7 @@ absl::Status Serve(WorkerOptions options, Stop* stop) {
   AdminServer::Options admin_options;
   admin_options.address = options.admin;
   admin_options.metrics = [&] {
-    return prefill.metrics->Render() + decode.metrics->Render();
+    return prefill.wired.metrics->Render() + decode.wired.metrics->Render();
   };
   admin_options.ready = [] { return absl::OkStatus(); };
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<AdminServer> admin,

@@ -446,22 +446,17 @@ TEST_F(DecodeSchedulerTest, ShutDownEndsEverything) {
 }
 
 TEST_F(DecodeSchedulerTest, CreditsCoverLocalPrefills) {
-  auto granted = [&] {
-    h.now += milliseconds(5);
-    h.Feed(Tick{});
-    return h.loads[SessionId(1)].granted_prefill_tokens();
-  };
-  EXPECT_EQ(granted(), 64u);
+  EXPECT_EQ(h.Granted(1), 64u);
   h.Serve(1, 1, toy::MakeSpec(50, 5));
-  EXPECT_EQ(granted(), 64u);
+  EXPECT_EQ(h.Granted(1), 64u);
   h.FinishStep();
-  EXPECT_EQ(granted(), 96u);
+  EXPECT_EQ(h.Granted(1), 96u);
   h.Release(1, 1);
-  EXPECT_EQ(granted(), 114u);
+  EXPECT_EQ(h.Granted(1), 114u);
   h.Serve(1, 2, toy::MakeSpec(4000, 5));
-  EXPECT_EQ(granted(), 4114u) << "a refused start is returned";
+  EXPECT_EQ(h.Granted(1), 4114u) << "a refused start is returned";
   h.Reserve(1, 3, toy::MakeSpec(50, 5));
-  EXPECT_EQ(granted(), 4114u);
+  EXPECT_EQ(h.Granted(1), 4114u);
 }
 
 TEST_F(DecodeSchedulerTest, UnknownMessagesAreCounted) {

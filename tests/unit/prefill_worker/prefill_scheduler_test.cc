@@ -340,22 +340,17 @@ TEST_F(PrefillSchedulerTest, BadCommandsAreAnsweredNotTrusted) {
 }
 
 TEST_F(PrefillSchedulerTest, CreditsComeBackHoweverAnAttemptEnds) {
-  auto granted = [&] {
-    h.now += milliseconds(5);
-    h.Feed(Tick{});
-    return h.loads[SessionId(1)].granted_prefill_tokens();
-  };
-  EXPECT_EQ(granted(), 64u);
+  EXPECT_EQ(h.Granted(1), 64u);
   h.Start(1, 1, toy::MakeSpec(100, 10));
-  EXPECT_EQ(granted(), 64u);
+  EXPECT_EQ(h.Granted(1), 64u);
   h.FinishStep();
-  EXPECT_EQ(granted(), 96u);
+  EXPECT_EQ(h.Granted(1), 96u);
   h.Cancel(1, 1);
-  EXPECT_EQ(granted(), 164u);
+  EXPECT_EQ(h.Granted(1), 164u);
   h.FinishStep();
-  EXPECT_EQ(granted(), 164u);
+  EXPECT_EQ(h.Granted(1), 164u);
   h.Start(1, 2, toy::MakeSpec(5000, 10));
-  EXPECT_EQ(granted(), 5164u);
+  EXPECT_EQ(h.Granted(1), 5164u);
 }
 
 TEST_F(PrefillSchedulerTest, DrainFinishesWhatWasAccepted) {

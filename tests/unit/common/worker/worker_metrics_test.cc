@@ -10,17 +10,18 @@ using testing::HasSubstr;
 
 TEST(WorkerMetrics, PublishesTotalsAsCounters) {
   WorkerMetrics metrics("decode", "tiny");
-  WorkerTotals totals;
-  totals.ledger.free = 5;
-  totals.ledger.used[static_cast<size_t>(BlockUse::kLanding)] = 3;
-  totals.steps = 7;
-  totals.stale_messages = 2;
+  Ledger ledger;
+  ledger.free = 5;
+  ledger.used[static_cast<size_t>(BlockUse::kLanding)] = 3;
+  WorkerCounters counters;
+  counters.steps = 7;
+  counters.stale_messages = 2;
   transfer::TransferCore::Counters transfers;
   transfers.payload_bytes_received = 1000;
   transfers.stale_messages = 4;
-  metrics.Publish(totals, transfers);
-  totals.steps = 9;
-  metrics.Publish(totals, transfers);
+  metrics.Publish(ledger, counters, transfers);
+  counters.steps = 9;
+  metrics.Publish(ledger, counters, transfers);
   metrics.PublishSessions(2);
   const std::string text = metrics.Render();
   const std::string labels = R"({model="tiny",role="decode")";

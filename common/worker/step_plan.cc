@@ -1,0 +1,34 @@
+#include "common/worker/step_plan.h"
+
+#include <utility>
+
+#include "common/base/mutants.h"
+
+namespace baton {
+
+void AddPromptSpan(const SequenceRequest& request, uint32_t first,
+                   uint32_t count, bool draw,
+                   const std::vector<BlockRef>& blocks, StepPlan* plan) {
+  const uint32_t end = first + count;
+  const auto begin = blocks.begin();
+  plan->cleared.insert(plan->cleared.end(), begin + BlocksFor(first),
+                       begin + BlocksFor(end));
+  PlannedSpan span;
+  span.first_position = first;
+  span.blocks.assign(begin, begin + BlocksFor(end));
+  for (uint32_t position = first; position < end; ++position) {
+    span.tokens.push_back(request.ContextToken(position));
+  }
+  if (draw) {
+    for (const Sequence& choice : request.choices) {
+      span.draws.push_back(NextDrawOf(choice, request.params));
+      if (BATON_MUTANT("replay_shifts_penalties") &&
+          !choice.generated().empty()) {
+        span.draws.back().counts = {};
+      }
+    }
+  }
+  plan->spans.push_back(std::move(span));
+}
+
+}  // namespace baton

@@ -1,0 +1,132 @@
+#ifndef BATON_COMMON_WORKER_WORKER_ENGINE_H_
+#define BATON_COMMON_WORKER_WORKER_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/ids.h"
+#include "common/worker/scheduler_driver.h"
+#include "common/worker/scheduler_events.h"
+#include "common/worker/step_driver.h"
+#include "common/worker/worker.h"
+#include "common/worker/worker_metrics.h"
+#include "kv_transfer/transfer_thread.h"
+
+namespace baton {
+
+// A worker without its network side: a scheduler with a model, KV memory and a
+// transport to act on. Owns an event loop, a compute thread and a transfer
+// thread. Thread-safe.
+template <class Scheduler>
+class WorkerEngine {
+ public:
+  using Event = typename Scheduler::Event;
+  using Action = typename Scheduler::Action;
+  using Command = typename Scheduler::Command;
+  using Message = typename Scheduler::Message;
+  // Runs on the event loop; must only hand the message on.
+  using OnMessage = std::function<void(SessionId, Message)>;
+
+  WorkerEngine(const WorkerEngine&) = delete;
+  WorkerEngine& operator=(const WorkerEngine&) = delete;
+
+  // A SessionOpened, SessionLost, CommandReceived, DrainStarted or ShutDown.
+  void Post(Event event) { driver_.Post(std::move(event)); }
+
+  // Waits for the event loop; not from OnMessage.
+  WorkerState state() {
+    return driver_.Ask([](const Scheduler& scheduler) {
+      WorkerState state;
+      state.load = scheduler.Load();
+      state.ledger = scheduler.pool().ledger();
+      state.idle = scheduler.idle();
+      if (scheduler.draining()) {
+        state.readiness = absl::UnavailableError("draining");
+      } else if (!scheduler.healthy()) {
+        state.readiness =
+            absl::InternalError("three prompts in a row gave NaN or infinity");
+      }
+      return state;
+    });
+  }
+
+  // For `execute`, on the event loop.
+  KvMemory& memory() { return *memory_; }
+  transfer::TransferThread& transfers() { return transfers_; }
+  void Answer(Event event) { driver_.Feed(std::move(event)); }
+
+ protected:
+  // `execute(engine, action)` carries out what only this kind of scheduler
+  // asks for; it runs on the event loop. A step has at most `max_rows`.
+  template <class Execute>
+  WorkerEngine(WorkerParts&& parts, uint32_t max_rows, Scheduler scheduler,
+               OnMessage on_message, Execute execute)
+      : memory_(parts.memory),
+        metrics_(parts.metrics),
+        on_message_(std::move(on_message)),
+        driver_(
+            Scheduler::Kind::kName, std::move(scheduler),
+            [this, execute](Action action) {
+              std::visit([&](auto&& one) { Carry(std::move(one), execute); },
+                         std::move(action));
+            },
+            [this](const Scheduler& current) { Publish(current); }),
+        transfers_(std::move(parts.transport), parts.transfer_options(),
+                   [this](std::vector<transfer::TransferEvent> events) {
+                     OnTransferEvents(std::move(events));
+                   }),
+        steps_(parts.model, parts.memory, max_rows,
+               [this](StepDone done) { OnStepDone(std::move(done)); }) {}
+  // Finishes the step in flight, closes every link, then stops.
+  ~WorkerEngine() { driver_.Stop(); }
+
+ private:
+  template <class One, class Execute>
+  void Carry(One action, const Execute& execute) {
+    if constexpr (std::is_same_v<One, RunStep>) {
+      if (metrics_ != nullptr) metrics_->OnStepPlanned(action.plan);
+      steps_.Run(std::move(action.plan), driver_.scheduler().pool());
+    } else if constexpr (std::is_same_v<One, SendEvent<Message>>) {
+      on_message_(action.session, std::move(action.event));
+    } else {
+      execute(*this, std::move(action));
+    }
+  }
+
+  void OnStepDone(StepDone done) {
+    if (metrics_ != nullptr) metrics_->OnStepDone(done.result.elapsed);
+    driver_.Post(std::move(done));
+  }
+
+  void OnTransferEvents(std::vector<transfer::TransferEvent> events) {
+    for (transfer::TransferEvent& event : events) {
+      auto* verified = std::get_if<transfer::LandingVerified>(&event);
+      if (verified != nullptr && metrics_ != nullptr) {
+        metrics_->OnTransferDone(verified->transfer_time);
+      }
+      driver_.Post(std::move(event));
+    }
+  }
+
+  void Publish(const Scheduler& scheduler) {
+    if (metrics_ == nullptr) return;
+    metrics_->Publish(scheduler.pool().ledger(), scheduler.counters(),
+                      transfers_.counters());
+  }
+
+  KvMemory* const memory_;
+  WorkerMetrics* const metrics_;
+  const OnMessage on_message_;
+  SchedulerDriver<Scheduler> driver_;
+  transfer::TransferThread transfers_;
+  StepDriver steps_;
+};
+
+}  // namespace baton
+
+#endif  // BATON_COMMON_WORKER_WORKER_ENGINE_H_

@@ -1,0 +1,63 @@
+#include "common/worker/worker_wiring.h"
+
+#include <string>
+#include <utility>
+
+#include "common/base/random_bytes.h"
+#include "common/base/status_macros.h"
+#include "common/telemetry/log.h"
+#include "common/worker/resource_limits.h"
+#include "common/worker/vocabulary_adapter.h"
+#include "common/worker/worker_hello.h"
+
+namespace baton {
+namespace {
+
+std::string RoleName(v1::WorkerRole role) {
+  return role == v1::WORKER_ROLE_PREFILL ? "prefill" : "decode";
+}
+
+}  // namespace
+
+absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
+                                       const WorkerWiring& wiring) {
+  WiredWorker wired;
+  Limit threads = ThreadLimit(AffinityCpus(), SystemFiles());
+  if (options.threads > 0) threads = {options.threads, "--threads"};
+  BATON_ASSIGN_OR_RETURN(wired.backend,
+                         wiring.make_backend(static_cast<int>(threads.value)));
+  log::Info("{} with {} threads ({})", std::string(wired.backend->name()),
+            threads.value, threads.reason);
+  const MonotonicTime load_start = MonotonicNow();
+  BATON_ASSIGN_OR_RETURN(wired.served,
+                         LoadServedModel(options, wired.backend.get()));
+  const ServedModel& served = wired.served;
+  const size_t block_bytes = served.model->kv_layout().block_bytes();
+  log::Info("{}: {:.1f} MiB of weights, loaded in {:.0f} ms",
+            served.model->config().name,
+            static_cast<double>(served.model->weight_bytes()) / (1 << 20),
+            Milliseconds(MonotonicNow() - load_start));
+  log::Info("KV pool: {} blocks of {} KiB, {} tokens ({}); context {} tokens",
+            served.memory->blocks(), block_bytes >> 10,
+            uint64_t{served.memory->blocks()} * kBlockTokens,
+            served.pool_reason, served.max_context_tokens);
+
+  wired.metrics = std::make_unique<WorkerMetrics>(RoleName(wiring.role),
+                                                  served.model->config().name);
+  WorkerParts parts;
+  parts.epoch = WorkerEpoch(RandomNonZero64());
+  parts.model = served.model.get();
+  parts.memory = served.memory.get();
+  parts.vocabulary = VocabularyOf(served.tokenizer);
+  parts.max_context_tokens = served.max_context_tokens;
+  parts.step_tokens = options.step_tokens;
+  parts.metrics = wired.metrics.get();
+  BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport());
+  v1::WorkerHello hello =
+      MakeWorkerHello(options, wiring.role, served, *wired.backend, parts.epoch,
+                      parts.transport->name());
+  wired.worker = wiring.make_worker(std::move(parts), std::move(hello));
+  return wired;
+}
+
+}  // namespace baton
