@@ -2,6 +2,7 @@
 // Rates count 2 operations per weight and row, bytes of packed weights or of
 // K and V read. Everything runs on two threads.
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <random>
@@ -66,28 +67,57 @@ void Linear(benchmark::State& state, Isa isa, TensorType type, int n) {
       Rate(2.0 * static_cast<double>(rows * cols * n) * count);
 }
 
+// Blocks as a model with many layers lays them out, on huge pages: a pass over
+// one layer reads short pieces far apart, and all layers exceed the caches.
+class CacheUnderTest {
+ public:
+  CacheUnderTest(const KvLayout& layout, int positions)
+      : bytes_((positions + KvLayout::kTokens - 1) / KvLayout::kTokens *
+               layout.block_bytes()),
+        data_(static_cast<std::byte*>(
+            mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    if (data_ == MAP_FAILED) std::abort();
+    madvise(data_, bytes_, MADV_HUGEPAGE);
+    for (size_t at = 0; at < bytes_; at += layout.block_bytes()) {
+      blocks_.push_back(data_ + at);
+    }
+  }
+  ~CacheUnderTest() { munmap(data_, bytes_); }
+  CacheUnderTest(const CacheUnderTest&) = delete;
+  CacheUnderTest& operator=(const CacheUnderTest&) = delete;
+
+  size_t bytes() const { return bytes_; }
+  absl::Span<std::byte* const> blocks() const { return blocks_; }
+
+ private:
+  const size_t bytes_;
+  std::byte* const data_;
+  std::vector<std::byte*> blocks_;
+};
+
 void Attention(benchmark::State& state, Isa isa, int context, int n) {
   constexpr int kHeads = 9;
-  const KvLayout layout = {1, 3, 64, KvType::kF16};
+  constexpr int kLayers = 30;
+  const KvLayout layout = {kLayers, 3, 64, KvType::kF16};
   const auto backend = BackendFor(isa);
   const int positions = context + n;
-  const int count = (positions + KvLayout::kTokens - 1) / KvLayout::kTokens;
-  std::vector<std::byte> storage(count * layout.block_bytes());
-  std::vector<std::byte*> blocks;
-  for (int b = 0; b < count; ++b) {
-    blocks.push_back(&storage[b * layout.block_bytes()]);
-  }
+  const CacheUnderTest cache(layout, positions);
   const auto kv = RandomFloats(positions * 3 * 64);
-  const SequenceRows all = {0, positions, 0, blocks};
-  backend->StoreKv(layout, 0, kv.data(), kv.data(), {&all, 1});
+  const SequenceRows all = {0, positions, 0, cache.blocks()};
+  for (int layer = 0; layer < kLayers; ++layer) {
+    backend->StoreKv(layout, layer, kv.data(), kv.data(), {&all, 1});
+  }
   const auto q = RandomFloats(n * kHeads * 64);
   std::vector<float> out(q.size());
-  const SequenceRows rows = {0, n, context, blocks};
+  const SequenceRows rows = {0, n, context, cache.blocks()};
+  int layer = 0;
   for (auto _ : state) {
-    backend->Attention(layout, 0, q.data(), kHeads, {&rows, 1}, out.data());
+    backend->Attention(layout, layer, q.data(), kHeads, {&rows, 1}, out.data());
+    layer = (layer + 1) % kLayers;
   }
   const double pairs = n * (context + (n + 1) / 2.0);
-  state.counters["GB/s"] = Rate(static_cast<double>(storage.size()));
+  state.counters["GB/s"] = Rate(static_cast<double>(cache.bytes()) / kLayers);
   state.counters["GFLOPS"] = Rate(4.0 * 64 * kHeads * pairs);
 }
 

@@ -36,16 +36,32 @@ void FlashAttention<T>::ResetPartial(int first_vector) {
 template <typename T>
 void FlashAttention<T>::WidenTile(int tile, int tokens) {
   for (int j = 0; j < tokens; j += KvLayout::kTokens) {
-    const std::byte* block = work_.blocks[(tile + j) / KvLayout::kTokens];
-    const auto* k = reinterpret_cast<const T*>(block + work_.k_offset);
-    const auto* v = reinterpret_cast<const T*>(block + work_.v_offset);
-    float* k_panel = k_tile_ + int64_t{j} * work_.head_dim;
+    const T* k = KeysAt(tile + j);
+    const T* v = ValuesAt(tile + j);
     const int elements = work_.head_dim * KvLayout::kTokens;
+    float* k_panel = k_tile_ + int64_t{j} * work_.head_dim;
     for (int i = 0; i < elements; i += kLanes) Store(k_panel + i, Load(k + i));
     const int rows =
         tokens - j < KvLayout::kTokens ? tokens - j : int{KvLayout::kTokens};
     for (int t = 0; t < rows; ++t) {
       WidenValues(v + t * work_.head_dim, v_tile_ + (j + t) * padded_dim_);
+    }
+  }
+}
+
+// Blocks lie apart and are too short for the hardware to learn.
+template <typename T>
+void FlashAttention<T>::Prefetch(int tile) const {
+  const int64_t bytes = int64_t{KvLayout::kTokens} * work_.head_dim * sizeof(T);
+  const int end = tile + kAttentionTile < LastPosition() + 1
+                      ? tile + kAttentionTile
+                      : LastPosition() + 1;
+  for (int position = tile; position < end; position += KvLayout::kTokens) {
+    for (int64_t line = 0; line < bytes; line += 64) {
+      __builtin_prefetch(reinterpret_cast<const char*>(KeysAt(position)) +
+                         line);
+      __builtin_prefetch(reinterpret_cast<const char*>(ValuesAt(position)) +
+                         line);
     }
   }
 }
@@ -66,9 +82,8 @@ void FlashAttention<T>::WidenValues(const T* from, float* to) const {
 }
 
 template <typename T>
-void FlashAttention<T>::Score(int first_vector, int tokens) {
-  const PanelView<float> keys = {k_tile_, KvLayout::kTokens,
-                                 int64_t{KvLayout::kTokens} * work_.head_dim};
+template <typename Keys>
+void FlashAttention<T>::Score(const Keys& keys, int first_vector, int tokens) {
   const int panels = (tokens + kPanelOutputs - 1) / kPanelOutputs;
   ForTiles(vectors_ - first_vector, panels * (kPanelOutputs / kLanes),
            [&]<int R, int C>(int row, int column) {
@@ -123,8 +138,9 @@ void FlashAttention<T>::Softmax(int first_vector, int tile) {
 }
 
 template <typename T>
-void FlashAttention<T>::AccumulateValues(int first_vector, int tile) {
-  const PanelView<float> values = {v_tile_, padded_dim_, kPanelOutputs};
+template <typename Values>
+void FlashAttention<T>::AccumulateValues(const Values& values, int first_vector,
+                                         int tile) {
   ForTiles(vectors_ - first_vector, padded_dim_ / kLanes,
            [&]<int R, int C>(int row, int column) {
              const int v = first_vector + row;
@@ -137,14 +153,14 @@ void FlashAttention<T>::AccumulateValues(int first_vector, int tile) {
                }
              }
              const int common = VisibleTokens(v, tile);
-             FmaChain<R, C>(p_ + v * kAttentionTile, kAttentionTile, values,
-                            column, 0, common, acc);
+             values.template Chain<R, C>(p_ + v * kAttentionTile, column, 0,
+                                         common, acc);
              for (int r = 0; r < R; ++r) {
                F32 alone[1][C];
                for (int c = 0; c < C; ++c) alone[0][c] = acc[r][c];
-               FmaChain<1, C>(p_ + (v + r) * kAttentionTile, kAttentionTile,
-                              values, column, common,
-                              VisibleTokens(v + r, tile), alone);
+               values.template Chain<1, C>(p_ + (v + r) * kAttentionTile,
+                                           column, common,
+                                           VisibleTokens(v + r, tile), alone);
                float* part = part_ + (v + r) * padded_dim_;
                for (int c = 0; c < C; ++c) {
                  Store(part + (column + c) * kLanes, alone[0][c]);

@@ -23,11 +23,12 @@ struct PanelView {
 
 // acc[r][c] = fma(a[r][k], b[k][c], acc[r][c]) for k = from..to-1 in order,
 // over R rows and C vectors of columns.
-template <int R, int C, typename T>
-inline void FmaChain(const float* a, int64_t a_stride, const PanelView<T>& b,
+// View: PanelView, or another with its k_stride and vector(v).
+template <int R, int C, typename View>
+inline void FmaChain(const float* a, int64_t a_stride, const View& b,
                      int first_vector, int64_t from, int64_t to,
                      F32 (&acc)[R][C]) {
-  const T* columns[C];
+  decltype(b.vector(0)) columns[C];
   for (int c = 0; c < C; ++c) columns[c] = b.vector(first_vector + c);
   for (int64_t k = from; k < to; ++k) {
     F32 loaded[C];
