@@ -319,8 +319,15 @@ void RouterCore::OnAttemptFailure(const WorkerView& worker,
   const AttemptId id(failed.attempt_id());
   RequestFlow* flow = FlowOf(id, worker);
   if (flow == nullptr) return;
-  flow->OnFailed(id, worker.index, StatusOf(failed, worker), failed.retryable(),
-                 &out_);
+  // A worker's deadline that passes before the request's: its clock runs ahead
+  // of this one.
+  const absl::Status status = StatusOf(failed, worker);
+  const bool early = absl::IsDeadlineExceeded(status) &&
+                     now_ < flow->request().deadline &&
+                     !BATON_MUTANT("worker_deadline_is_final");
+  flow->OnFailed(id, worker.index,
+                 early ? absl::UnavailableError(status.message()) : status,
+                 early || failed.retryable(), &out_);
   SettleAttempt(id);
 }
 

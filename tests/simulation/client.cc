@@ -39,11 +39,11 @@ v1::SequenceSpec ToSpec(const ClientPlan& plan) {
   return spec;
 }
 
-Client::Client(std::string name, ClientPlan plan, bool must_succeed,
+Client::Client(std::string name, ClientPlan plan, Promise promise,
                Monitor* monitor)
     : name_(std::move(name)),
       plan_(std::move(plan)),
-      must_succeed_(must_succeed),
+      promise_(promise),
       monitor_(monitor),
       choices_(plan_.choices) {
   for (const ToyAnswer& answer : plan_.expected) {
@@ -67,6 +67,7 @@ bool Client::Cancelled() {
 
 void Client::Received(const v1::GenerateEvent& event) {
   if (over()) return Violation("event after the end");
+  ++events_;
   if (event.has_usage()) usage_ = event.usage();
   if (event.has_served()) {
     served_ = true;
@@ -137,7 +138,7 @@ void Client::Finished(const absl::Status& status, MonotonicTime now) {
   if (over()) return Violation("a second end");
   const bool cancelled = state_ == State::kCancelled;
   state_ = State::kEnded;
-  finished_at_ = now;
+  finished_at_ = monitor_->now();
   monitor_->Count(StrCat("ended ", absl::StatusCodeToString(status.code())));
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -147,13 +148,19 @@ void Client::Finished(const absl::Status& status, MonotonicTime now) {
       return;
     case absl::StatusCode::kDeadlineExceeded:
       if (now < deadline_) Violation("DEADLINE_EXCEEDED before the deadline");
-      if (must_succeed_ && plan_.patient) Violation("too slow for a calm day");
+      if (promise_.success && promise_.admission && plan_.patient) {
+        Violation("too slow for a calm day");
+      }
+      return;
+    case absl::StatusCode::kInternal:
+      if (promise_.numerics) Violation(StrCat("ends ", status.ToString()));
       return;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kResourceExhausted:
-      if (must_succeed_ && !cancelled) {
+      if (promise_.success && !cancelled &&
+          (promise_.admission || absl::IsUnavailable(status))) {
         Violation(
-            StrCat("failed in an undisturbed cluster: ", status.ToString()));
+            StrCat("failed in a cluster that works: ", status.ToString()));
       }
       return;
     default:

@@ -24,10 +24,13 @@ class Client {
  public:
   enum class State { kWaiting, kRunning, kCancelled, kEnded, kAbandoned };
 
-  // `monitor` outlives the client. A client that `must_succeed` was promised
-  // an undisturbed cluster.
-  Client(std::string name, ClientPlan plan, bool must_succeed,
-         Monitor* monitor);
+  struct Promise {
+    bool success = false;    // if patient: the cluster does nothing wrong ...
+    bool admission = false;  // ... and has room for it
+    bool numerics = false;   // no row of a step is NaN or infinity
+  };
+  // `monitor` outlives the client.
+  Client(std::string name, ClientPlan plan, Promise promise, Monitor* monitor);
 
   const std::string& name() const { return name_; }
   const ClientPlan& plan() const { return plan_; }
@@ -39,14 +42,20 @@ class Client {
     return state_ == State::kEnded || state_ == State::kAbandoned;
   }
 
+  // Times are those of the router's clock, unless said otherwise.
   void Submitted(MonotonicTime now);
+  MonotonicTime deadline() const { return deadline_; }
   // False when it has ended already.
   bool Cancelled();
   // The router is dead or has died: nothing can be expected any more.
   void Abandoned() { state_ = State::kAbandoned; }
   void Received(const v1::GenerateEvent& event);
+  // It lets events pile up.
+  bool stopped_reading() const {
+    return plan_.reads.has_value() && events_ > *plan_.reads;
+  }
   void Finished(const absl::Status& status, MonotonicTime now);
-  MonotonicTime finished_at() const { return finished_at_; }
+  MonotonicTime finished_at() const { return finished_at_; }  // true time
   // Called at the deadline plus the grace.
   void CheckOver();
 
@@ -66,11 +75,12 @@ class Client {
 
   const std::string name_;
   const ClientPlan plan_;
-  const bool must_succeed_;
+  const Promise promise_;
   Monitor* monitor_;
   State state_ = State::kWaiting;
   MonotonicTime deadline_{};
   MonotonicTime finished_at_{};
+  uint32_t events_ = 0;
   std::vector<Choice> choices_;
   std::vector<std::string> expected_text_;
   v1::Usage usage_;

@@ -11,30 +11,67 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kGrace = milliseconds(100);
 // From healing and the end of the last request until every block must be back:
 // covers the longest freeze, landing timeout and forced close of a link.
 constexpr Duration kSettleTime = seconds(20);
 // The same where nothing ever went wrong: a step, an abort and its answer.
 constexpr Duration kCalmSettleTime = seconds(1);
 constexpr uint64_t kMaxEvents = 5'000'000;
+constexpr uint64_t kControlClients = 1000;  // their numbers start there
+
+NetworkFaults Only(FaultSet faults, NetworkFaults network) {
+  auto keep = [faults](FaultKind kind, double* rate) {
+    if (!faults.Has(kind)) *rate = 0;
+  };
+  keep(FaultKind::kLinkBreak, &network.break_per_message);
+  keep(FaultKind::kLinkStall, &network.stall_per_message);
+  keep(FaultKind::kBitFlip, &network.flip_per_message);
+  keep(FaultKind::kSendError, &network.send_error_per_message);
+  keep(FaultKind::kDuplicate, &network.duplicate_per_message);
+  return network;
+}
+
+std::vector<FailpointHit> PlannedHits(const Scenario& scenario) {
+  if (!scenario.faults.Has(FaultKind::kFailpoint)) return {};
+  std::vector<FailpointHit> hits = scenario.plan.failpoints;
+  hits.resize(std::min<size_t>(hits.size(),
+                               scenario.plan.Times(FaultKind::kFailpoint)));
+  return hits;
+}
+
+// What one part of a seed draws does not depend on the others.
+Random RandomOf(uint64_t seed, uint64_t part) {
+  return Random(Random(seed ^ 0x5DEECE66Du).Next() + part);
+}
 
 }  // namespace
 
 Cluster::Cluster(const Scenario& scenario, bool trace)
     : scenario_(scenario),
-      random_(scenario.seed ^ 0x5DEECE66Du),
+      random_((scenario.seed ^ 0x5DEECE66Du) + (scenario.salt << 32)),
       events_(random_.Next()),
       monitor_(&events_, trace),
-      network_(&events_, random_.Fork(), scenario.network),
-      environment_{&events_, &network_, &monitor_},
+      failpoints_(PlannedHits(scenario), &monitor_),
+      network_(&events_, &partitions_, random_.Fork(),
+               Only(scenario.faults, scenario.network)),
+      environment_{&events_, &network_, &monitor_, &partitions_, &failpoints_},
       start_(events_.now()),
+      next_look_(start_),
+      busy_until_(start_),
       routers_(scenario.routers.size()) {
+  auto shape_of = [this](WorkerShape shape) {
+    const FaultSet& faults = scenario_.faults;
+    if (faults.Has(FaultKind::kNumericFailure)) shape.numeric_failure = 0.003;
+    if (faults.Has(FaultKind::kStepStall)) shape.stall = 0.002;
+    return shape;
+  };
   for (const WorkerShape& shape : scenario_.prefill_workers) {
-    prefill_.push_back({StrCat("prefill-", prefill_.size()), shape, nullptr});
+    prefill_.push_back(
+        {StrCat("prefill-", prefill_.size()), shape_of(shape), nullptr, {}});
   }
   for (const WorkerShape& shape : scenario_.decode_workers) {
-    decode_.push_back({StrCat("decode-", decode_.size()), shape, nullptr});
+    decode_.push_back(
+        {StrCat("decode-", decode_.size()), shape_of(shape), nullptr, {}});
   }
   for (size_t place = 0; place < size(); ++place) StartWorker(place);
   for (size_t i = 0; i < routers_.size(); ++i) StartRouter(i);
@@ -46,40 +83,50 @@ Outcome Cluster::Run() {
   if (monitor_.tracing()) monitor_.Trace("scenario", scenario_.ToString());
   PlanClients();
   PlanFaults();
-  Outcome outcome;
-  const bool calm = scenario_.undisturbed();
-  const Duration settle_time = calm ? kCalmSettleTime : kSettleTime;
-  MonotonicTime next_look = start_;
-  MonotonicTime busy_until = start_;
+  uint64_t digest = 0;
   while (!monitor_.violation().has_value() && events_.RunNext()) {
-    const MonotonicTime now = events_.now();
-    outcome.digest = outcome.digest * 0x9E3779B97F4A7C15u +
-                     static_cast<uint64_t>(now.time_since_epoch().count());
+    digest = digest * 0x9E3779B97F4A7C15u +
+             static_cast<uint64_t>(events_.now().time_since_epoch().count());
     if (events_.tasks_run() > kMaxEvents) {
       monitor_.Violation("cluster", "events without end");
     }
-    if (now < next_look) continue;
-    next_look = now + milliseconds(50);
-    if (!healed_ && !calm) busy_until = now;
-    for (const Client& client : clients_) {
-      busy_until =
-          std::max(busy_until, client.running() ? now : client.finished_at());
-    }
-    if (busy_until == now) continue;
-    const std::string unsettled = Unsettled();
-    if (!unsettled.empty() && now > busy_until + settle_time) {
-      monitor_.Violation("cluster", StrCat("not at rest: ", unsettled));
-    }
-    if (unsettled.empty() && healed_ && AllClientsOver()) break;
+    if (events_.now() >= next_look_ && !Look()) break;
   }
   for (size_t place = 0; place < size(); ++place) CrashWorker(place);
   for (size_t i = 0; i < routers_.size(); ++i) routers_[i] = nullptr;
+  Outcome outcome = Result();
+  outcome.digest = digest;
+  return outcome;
+}
+
+bool Cluster::Look() {
+  const MonotonicTime now = events_.now();
+  const bool calm = scenario_.calm();
+  next_look_ = now + milliseconds(50);
+  if (!healed_ && !calm) busy_until_ = now;
+  for (const Client& client : clients_) {
+    busy_until_ =
+        std::max(busy_until_, client.running() ? now : client.finished_at());
+  }
+  if (busy_until_ == now) return true;
+  const std::string unsettled = Unsettled();
+  const Duration settle_time = calm ? kCalmSettleTime : kSettleTime;
+  if (!unsettled.empty() && now > busy_until_ + settle_time) {
+    monitor_.Violation("cluster", StrCat("not at rest: ", unsettled));
+  }
+  return !(unsettled.empty() && healed_ && AllClientsOver());
+}
+
+Outcome Cluster::Result() {
   const auto& network = network_.counters();
   monitor_.Count("links broken", network.broken_links);
   monitor_.Count("links stalled", network.stalled_links);
   monitor_.Count("bits flipped", network.flipped_bits);
+  monitor_.Count("sends in error", network.send_errors);
+  monitor_.Count("data messages repeated", network.duplicates);
   monitor_.Count("links closed while being written",
                  network.closed_with_writes_pending);
+  Outcome outcome;
   outcome.violation = monitor_.violation();
   outcome.counts = monitor_.counts();
   outcome.simulated = events_.now() - start_;
@@ -88,39 +135,53 @@ Outcome Cluster::Run() {
 }
 
 void Cluster::PlanClients() {
+  const bool roomy =
+      std::all_of(scenario_.routers.begin(), scenario_.routers.end(),
+                  [](const RouterShape& shape) {
+                    return shape.options.admission.max_requests >= 100;
+                  });
+  const Client::Promise promise{
+      .success = scenario_.harmless(),
+      .admission = roomy,
+      .numerics = !scenario_.faults.Has(FaultKind::kNumericFailure)};
+  const auto& only = scenario_.only_requests;
   for (uint32_t i = 0; i < scenario_.workload.requests; ++i) {
-    ClientPlan plan = DrawClient(scenario_.workload, &random_);
-    const Duration arrival = plan.arrival;
-    AddClient(std::move(plan), arrival, scenario_.undisturbed());
+    ClientPlan plan = DrawClient(scenario_.workload, scenario_.faults,
+                                 RandomOf(scenario_.seed, i));
+    arrivals_.push_back(plan.arrival);
+    if (only.has_value() &&
+        std::find(only->begin(), only->end(), i) == only->end()) {
+      continue;
+    }
+    AddClient(std::move(plan), promise);
   }
-  WorkloadShape calm = scenario_.workload;
-  calm.cancel_rate = 0;
-  calm.short_deadline_rate = 0;
-  calm.max_deadline = seconds(60);
-  calm.arrivals = seconds(2);
+  WorkloadShape workload = scenario_.workload;
+  workload.max_deadline = seconds(60);
+  workload.arrivals = seconds(2);
   for (uint32_t i = 0; i < scenario_.control_requests; ++i) {
-    ClientPlan plan = DrawClient(calm, &random_);
+    ClientPlan plan =
+        DrawClient(workload, {}, RandomOf(scenario_.seed, kControlClients + i));
     // Late enough that every session is back.
-    const Duration arrival = scenario_.fault_time + seconds(15) + plan.arrival;
-    AddClient(std::move(plan), arrival, true);
+    plan.arrival += scenario_.fault_time + seconds(15);
+    AddClient(std::move(plan),
+              {.success = true, .admission = roomy, .numerics = true});
   }
 }
 
-void Cluster::AddClient(ClientPlan plan, Duration arrival, bool must_succeed) {
-  plan.arrival = arrival;
-  Client& client =
-      clients_.emplace_back(StrCat("client-", clients_.size()), std::move(plan),
-                            must_succeed, &monitor_);
-  const size_t router = random_.Below(routers_.size());
+void Cluster::AddClient(ClientPlan plan, Client::Promise promise) {
+  const Duration arrival = plan.arrival;
+  const size_t router = plan.router % routers_.size();
+  Client& client = clients_.emplace_back(StrCat("client-", clients_.size()),
+                                         std::move(plan), promise, &monitor_);
   events_.At(start_ + arrival,
              [this, &client, router] { Submit(&client, router); });
 }
 
 void Cluster::Submit(Client* client, size_t router) {
-  if (routers_[router] == nullptr) return client->Abandoned();
+  if (routers_[router] == nullptr || routers_[router]->dead()) {
+    return client->Abandoned();
+  }
   routers_[router]->Submit(client);
-  events_.After(client->plan().deadline + kGrace,
-                [client] { client->CheckOver(); });
   if (client->plan().cancel_after.has_value()) {
     events_.After(*client->plan().cancel_after, [this, client, router] {
       if (routers_[router] != nullptr) routers_[router]->Cancel(client);
@@ -128,72 +189,12 @@ void Cluster::Submit(Client* client, size_t router) {
   }
 }
 
-MonotonicTime Cluster::FaultTime() {
-  if (random_.Chance(0.3)) {
-    return start_ + random_.Between(Duration(0), scenario_.fault_time);
-  }
-  const Client& client = clients_[random_.Below(scenario_.workload.requests)];
-  return start_ + client.plan().arrival +
-         random_.Between(Duration(0), milliseconds(400));
-}
-
-void Cluster::PlanFaults() {
-  auto plan = [this](uint32_t times, auto what) {
-    for (uint32_t i = 0; i < times; ++i) {
-      events_.At(FaultTime(), what);
-    }
-  };
-  plan(scenario_.faults.worker_crashes, [this] {
-    const size_t place = random_.Below(size());
-    if (Worker(place) == nullptr || healed_) return;
-    monitor_.Count("worker crashes");
-    CrashWorker(place);
-    events_.After(random_.Between(Duration(1), scenario_.faults.max_downtime),
-                  [this, place] {
-                    if (Worker(place) == nullptr) StartWorker(place);
-                  });
-  });
-  plan(scenario_.faults.worker_freezes, [this] {
-    WorkerProcess* worker = Worker(random_.Below(size()));
-    if (worker == nullptr || healed_) return;
-    monitor_.Count("worker freezes");
-    worker->FreezeUntil(
-        events_.now() +
-        random_.Between(Duration(1), scenario_.faults.max_freeze));
-  });
-  plan(scenario_.faults.router_crashes, [this] {
-    const size_t index = random_.Below(routers_.size());
-    if (routers_[index] == nullptr || healed_) return;
-    monitor_.Count("router crashes");
-    CrashRouter(index);
-    events_.After(random_.Between(Duration(1), scenario_.faults.max_downtime),
-                  [this, index] {
-                    if (routers_[index] == nullptr) StartRouter(index);
-                  });
-  });
-  plan(scenario_.faults.session_breaks, [this] {
-    const size_t index = random_.Below(routers_.size());
-    const size_t place = random_.Below(size());
-    if (routers_[index] == nullptr || healed_) return;
-    monitor_.Count("sessions broken");
-    routers_[index]->BreakSession(place);
-  });
-  events_.At(start_ + scenario_.fault_time, [this] { Heal(); });
-}
-
-void Cluster::Heal() {
-  healed_ = true;
-  network_.Heal();
-  for (size_t place = 0; place < size(); ++place) {
-    if (Worker(place) == nullptr) StartWorker(place);
-  }
-  for (size_t i = 0; i < routers_.size(); ++i) {
-    if (routers_[i] == nullptr) StartRouter(i);
-  }
-  if (monitor_.tracing()) monitor_.Trace("cluster", "healed");
-}
-
 size_t Cluster::size() const { return prefill_.size() + decode_.size(); }
+
+std::string Cluster::name(size_t place) const {
+  return place < prefill_.size() ? prefill_[place].name
+                                 : decode_[place - prefill_.size()].name;
+}
 
 v1::WorkerRole Cluster::role(size_t place) const {
   return place < prefill_.size() ? v1::WORKER_ROLE_PREFILL
@@ -202,14 +203,16 @@ v1::WorkerRole Cluster::role(size_t place) const {
 
 bool Cluster::Dial(size_t place, std::shared_ptr<PrefillStream> stream) {
   PrefillProcess* process = prefill_[place].process.get();
-  if (process != nullptr) process->Accept(std::move(stream));
-  return process != nullptr;
+  if (process == nullptr || process->dead()) return false;
+  process->Accept(std::move(stream));
+  return true;
 }
 
 bool Cluster::Dial(size_t place, std::shared_ptr<DecodeStream> stream) {
   DecodeProcess* process = decode_[place - prefill_.size()].process.get();
-  if (process != nullptr) process->Accept(std::move(stream));
-  return process != nullptr;
+  if (process == nullptr || process->dead()) return false;
+  process->Accept(std::move(stream));
+  return true;
 }
 
 WorkerProcess* Cluster::Worker(size_t place) {
@@ -220,11 +223,21 @@ WorkerProcess* Cluster::Worker(size_t place) {
 void Cluster::StartWorker(size_t place) {
   const WorkerEpoch epoch(random_.Next());
   auto start = [&](auto& at) {
-    using Process = typename std::decay_t<decltype(at.process)>::element_type;
-    at.process = std::make_unique<Process>(environment_, random_.Fork(),
-                                           at.name, epoch, at.shape);
+    using Kind = typename std::decay_t<decltype(at.process)>::element_type;
+    at.process = std::make_unique<Kind>(
+        environment_, random_.Fork(), at.name, epoch, at.shape,
+        [this, place, epoch] {
+          WorkerProcess* dead = Worker(place);
+          if (dead == nullptr || dead->epoch() != epoch) return;
+          CrashWorker(place);
+          events_.After(scenario_.plan.max_downtime,
+                        [this, place] { StartWorker(place); });
+        });
+    at.process->CheckRefusedForever(at.earlier);
+    if (healed_) at.process->Heal();
     if (monitor_.tracing()) monitor_.Trace(at.name, "starts");
   };
+  if (Worker(place) != nullptr) return;
   if (place < prefill_.size()) {
     start(prefill_[place]);
   } else {
@@ -234,7 +247,9 @@ void Cluster::StartWorker(size_t place) {
 
 void Cluster::CrashWorker(size_t place) {
   auto crash = [this](auto& at) {
-    if (monitor_.tracing()) monitor_.Trace(at.name, "dies");
+    if (at.process == nullptr) return;
+    if (monitor_.tracing()) monitor_.Trace(at.name, "is gone");
+    at.earlier = at.process->AllBlocks();
     at.process = nullptr;
   };
   if (place < prefill_.size()) {
@@ -245,14 +260,22 @@ void Cluster::CrashWorker(size_t place) {
 }
 
 void Cluster::StartRouter(size_t index) {
+  if (routers_[index] != nullptr) return;
+  const RouterEpoch epoch(random_.Next());
   routers_[index] = std::make_unique<RouterProcess>(
-      environment_, random_.Fork(), StrCat("router-", index),
-      RouterEpoch(random_.Next()), scenario_.routers[index], this);
+      environment_, random_.Fork(), StrCat("router-", index), epoch,
+      scenario_.routers[index], this, [this, index, epoch] {
+        const RouterProcess* dead = routers_[index].get();
+        if (dead == nullptr || dead->epoch() != epoch) return;
+        CrashRouter(index);
+        events_.After(scenario_.plan.max_downtime,
+                      [this, index] { StartRouter(index); });
+      });
 }
 
 void Cluster::CrashRouter(size_t index) {
   if (monitor_.tracing()) {
-    monitor_.Trace(StrCat("router-", index), "dies");
+    monitor_.Trace(StrCat("router-", index), "is gone");
   }
   routers_[index] = nullptr;
 }
@@ -264,6 +287,7 @@ bool Cluster::AllClientsOver() const {
 
 std::string Cluster::Unsettled() {
   for (size_t place = 0; place < size(); ++place) {
+    if (Worker(place) == nullptr) return StrCat(name(place), " is down");
     const WorkerProcess& worker = *Worker(place);
     const Ledger& ledger = worker.pool().ledger();
     if (ledger.free + ledger[BlockUse::kPrefix] != worker.pool().size()) {
@@ -278,6 +302,7 @@ std::string Cluster::Unsettled() {
     }
   }
   for (const auto& router : routers_) {
+    if (router == nullptr) return "a router is down";
     if (std::string starved = router->Starved(); !starved.empty()) {
       return starved;
     }
@@ -290,8 +315,10 @@ std::string Cluster::Unsettled() {
   return "";
 }
 
-Outcome Simulate(uint64_t seed, bool trace) {
-  return Cluster(Scenario::Draw(seed), trace).Run();
+Outcome Simulate(uint64_t seed, const Restriction& restriction, bool trace) {
+  Scenario scenario = Scenario::Draw(seed);
+  scenario.Restrict(restriction);
+  return Cluster(scenario, trace).Run();
 }
 
 }  // namespace baton::simulation

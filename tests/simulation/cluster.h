@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,7 +12,9 @@
 
 #include "tests/simulation/client.h"
 #include "tests/simulation/decode_process.h"
+#include "tests/simulation/failpoint_schedule.h"
 #include "tests/simulation/monitor.h"
+#include "tests/simulation/partitions.h"
 #include "tests/simulation/prefill_process.h"
 #include "tests/simulation/router_process.h"
 #include "tests/simulation/scenario.h"
@@ -31,6 +34,7 @@ struct Outcome {
 // A whole cluster in one thread on virtual time. Phase one: clients and
 // faults. Phase two: everything is healed; every request must end within its
 // deadline, requests made then must succeed, and all pools must empty.
+// One at a time per thread.
 class Cluster : public WorkerDirectory {
  public:
   Cluster(const Scenario& scenario, bool trace);
@@ -44,18 +48,17 @@ class Cluster : public WorkerDirectory {
     std::string name;
     WorkerShape shape;
     std::unique_ptr<Process> process;  // null: crashed
+    std::vector<BlockRef> earlier;     // blocks of the life before
   };
 
   size_t size() const override;
+  std::string name(size_t place) const override;
   v1::WorkerRole role(size_t place) const override;
   bool Dial(size_t place, std::shared_ptr<PrefillStream> stream) override;
   bool Dial(size_t place, std::shared_ptr<DecodeStream> stream) override;
 
   void PlanClients();
-  void PlanFaults();
-  // Of a fault: usually soon after a client came, when something is going on.
-  MonotonicTime FaultTime();
-  void AddClient(ClientPlan plan, Duration arrival, bool must_succeed);
+  void AddClient(ClientPlan plan, Client::Promise promise);
   void Submit(Client* client, size_t router);
 
   void StartWorker(size_t place);
@@ -63,27 +66,48 @@ class Cluster : public WorkerDirectory {
   WorkerProcess* Worker(size_t place);
   void StartRouter(size_t index);
   void CrashRouter(size_t index);
-  void Heal();
   bool AllClientsOver() const;
   // Empty when all blocks are back and nobody has work; else who is not done.
   std::string Unsettled();
+  bool Look();  // false: all is over
+  Outcome Result();
+
+  // What goes wrong: cluster_faults.cc.
+  void PlanFaults();
+  void Plan(FaultKind kind, std::function<void(Random)> happens);
+  void PlanRollingRestart();
+  // Of a fault: usually soon after a client came, when something is going on.
+  MonotonicTime FaultTime(Random* random);
+  void WorkerFault(FaultKind kind, Random random);
+  void RouterFault(FaultKind kind, Random random);
+  void DrainWorker(size_t place, Duration patience, Duration downtime);
+  void JumpClock(Random random);
+  void Partition(Random random);
+  std::string AnyProcess(Random* random) const;
+  void Heal();
 
   const Scenario scenario_;
   Random random_;
   EventQueue events_;
   Monitor monitor_;
+  Partitions partitions_;
+  FailpointSchedule failpoints_;
   SimNetwork network_;
   Environment environment_;
   MonotonicTime start_;
   bool healed_ = false;
+  MonotonicTime next_look_;
+  MonotonicTime busy_until_;
   std::vector<Place<PrefillProcess>> prefill_;
   std::vector<Place<DecodeProcess>> decode_;
+  std::vector<Duration> arrivals_;  // of all that the seed has
   std::deque<Client> clients_;
   std::vector<std::unique_ptr<RouterProcess>> routers_;
 };
 
-// Draws the scenario of the seed and runs it.
-Outcome Simulate(uint64_t seed, bool trace);
+// Draws the scenario of the seed, without what is taken away, and runs it.
+Outcome Simulate(uint64_t seed, const Restriction& restriction = {},
+                 bool trace = false);
 
 }  // namespace baton::simulation
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "tests/simulation/toy_model.h"
 
@@ -28,8 +29,10 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
 
 DecodeProcess::DecodeProcess(Environment environment, Random random,
                              std::string name, WorkerEpoch epoch,
-                             const WorkerShape& shape)
-    : WorkerProcess(environment, random, std::move(name), epoch, shape),
+                             const WorkerShape& shape,
+                             std::function<void()> on_death)
+    : WorkerProcess(environment, random, std::move(name), epoch, shape,
+                    std::move(on_death)),
       scheduler_(OptionsFor(epoch, shape)),
       sessions_(
           Hello(v1::WORKER_ROLE_DECODE),
@@ -39,24 +42,29 @@ DecodeProcess::DecodeProcess(Environment environment, Random random,
            .received =
                [this](SessionId id, v1::DecodeCommand command) {
                  Handle(decode::CommandReceived{id, std::move(command)});
-               }}),
-      alarm_(environment.events,
-             [this] { OnMainThread([this] { Handle(Tick{}); }); }) {}
+               }}) {}
 
 void DecodeProcess::Accept(std::shared_ptr<DecodeStream> stream) {
   sessions_.Accept(std::move(stream));
 }
 
 void DecodeProcess::Handle(decode::Event event) {
-  for (decode::Action& action :
-       scheduler_.Handle(std::move(event), environment_.events->now())) {
+  std::vector<decode::Action> actions =
+      scheduler_.Handle(std::move(event), Now());
+  actions.resize(Surviving(actions.size()));
+  for (decode::Action& action : actions) {
     std::visit([this](auto&& a) { Do(std::move(a)); }, std::move(action));
   }
-  alarm_.Set(scheduler_.NextDeadline());
+  if (dead()) return;
+  WakeAt(scheduler_.NextDeadline());
   CheckAll();
+  if (sessions_.empty()) CheckIdleForNobody();
 }
 
-void DecodeProcess::Do(RunStep action) { StartStep(std::move(action.plan)); }
+void DecodeProcess::Do(RunStep action) {
+  if (sessions_.empty()) Violation("starts a step for nobody");
+  StartStep(std::move(action.plan));
+}
 
 void DecodeProcess::Do(decode::OpenLanding action) {
   OpenLanding(std::move(action.blocks), action.token_count, action.timeout,

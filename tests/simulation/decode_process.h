@@ -1,6 +1,7 @@
 #ifndef BATON_TESTS_SIMULATION_DECODE_PROCESS_H_
 #define BATON_TESTS_SIMULATION_DECODE_PROCESS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,12 +18,14 @@ using DecodeStream = SimStream<v1::DecodeCommand, v1::DecodeEvent>;
 class DecodeProcess : public WorkerProcess {
  public:
   DecodeProcess(Environment environment, Random random, std::string name,
-                WorkerEpoch epoch, const WorkerShape& shape);
+                WorkerEpoch epoch, const WorkerShape& shape,
+                std::function<void()> on_death);
 
   void Accept(std::shared_ptr<DecodeStream> stream);
 
   const BlockPool& pool() const override { return scheduler_.pool(); }
   bool idle() const override { return scheduler_.idle(); }
+  bool healthy() const override { return true; }
   const decode::DecodeScheduler& scheduler() const { return scheduler_; }
 
  private:
@@ -32,12 +35,14 @@ class DecodeProcess : public WorkerProcess {
   void Do(decode::CancelLanding action);
   void Do(decode::SendEvent action);
 
+  void TimePassed() override { Handle(Tick{}); }
+  void DrainStarts() override { Handle(DrainStarted{}); }
+  void ShutsDown() override { Handle(ShutDown{}); }
   void StepFinished(uint64_t number, StepResult result) override;
   void TransferHappened(transfer::TransferEvent event) override;
 
   decode::DecodeScheduler scheduler_;
   SessionServer<v1::DecodeCommand, v1::DecodeEvent> sessions_;
-  Alarm alarm_;
 };
 
 }  // namespace baton::simulation

@@ -19,6 +19,7 @@ class Monitor {
   Monitor(const EventQueue* events, bool trace)
       : events_(events), trace_(trace) {}
 
+  MonotonicTime now() const { return events_->now(); }
   void Count(std::string_view what, uint64_t times = 1);
   const std::map<std::string, uint64_t, std::less<>>& counts() const {
     return counts_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "tests/simulation/toy_model.h"
 
@@ -24,8 +25,10 @@ prefill::PrefillOptions OptionsFor(WorkerEpoch epoch,
 
 PrefillProcess::PrefillProcess(Environment environment, Random random,
                                std::string name, WorkerEpoch epoch,
-                               const WorkerShape& shape)
-    : WorkerProcess(environment, random, std::move(name), epoch, shape),
+                               const WorkerShape& shape,
+                               std::function<void()> on_death)
+    : WorkerProcess(environment, random, std::move(name), epoch, shape,
+                    std::move(on_death)),
       scheduler_(OptionsFor(epoch, shape)),
       sessions_(
           Hello(v1::WORKER_ROLE_PREFILL),
@@ -35,24 +38,29 @@ PrefillProcess::PrefillProcess(Environment environment, Random random,
            .received =
                [this](SessionId id, v1::PrefillCommand command) {
                  Handle(prefill::CommandReceived{id, std::move(command)});
-               }}),
-      alarm_(environment.events,
-             [this] { OnMainThread([this] { Handle(Tick{}); }); }) {}
+               }}) {}
 
 void PrefillProcess::Accept(std::shared_ptr<PrefillStream> stream) {
   sessions_.Accept(std::move(stream));
 }
 
 void PrefillProcess::Handle(prefill::Event event) {
-  for (prefill::Action& action :
-       scheduler_.Handle(std::move(event), environment_.events->now())) {
+  std::vector<prefill::Action> actions =
+      scheduler_.Handle(std::move(event), Now());
+  actions.resize(Surviving(actions.size()));
+  for (prefill::Action& action : actions) {
     std::visit([this](auto&& a) { Do(std::move(a)); }, std::move(action));
   }
-  alarm_.Set(scheduler_.NextDeadline());
+  if (dead()) return;
+  WakeAt(scheduler_.NextDeadline());
   CheckAll();
+  if (sessions_.empty()) CheckIdleForNobody();
 }
 
-void PrefillProcess::Do(RunStep action) { StartStep(std::move(action.plan)); }
+void PrefillProcess::Do(RunStep action) {
+  if (sessions_.empty()) Violation("starts a step for nobody");
+  StartStep(std::move(action.plan));
+}
 
 void PrefillProcess::Do(prefill::OpenTransfer action) {
   OpenTransfer(std::move(action.ticket), action.deadline,

@@ -1,6 +1,7 @@
 #ifndef BATON_TESTS_SIMULATION_PREFILL_PROCESS_H_
 #define BATON_TESTS_SIMULATION_PREFILL_PROCESS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,12 +18,14 @@ using PrefillStream = SimStream<v1::PrefillCommand, v1::PrefillEvent>;
 class PrefillProcess : public WorkerProcess {
  public:
   PrefillProcess(Environment environment, Random random, std::string name,
-                 WorkerEpoch epoch, const WorkerShape& shape);
+                 WorkerEpoch epoch, const WorkerShape& shape,
+                 std::function<void()> on_death);
 
   void Accept(std::shared_ptr<PrefillStream> stream);
 
   const BlockPool& pool() const override { return scheduler_.pool(); }
   bool idle() const override { return scheduler_.idle(); }
+  bool healthy() const override { return scheduler_.healthy(); }
   const prefill::PrefillScheduler& scheduler() const { return scheduler_; }
 
  private:
@@ -34,12 +37,14 @@ class PrefillProcess : public WorkerProcess {
   void Do(prefill::AbortTransfer action);
   void Do(prefill::SendEvent action);
 
+  void TimePassed() override { Handle(Tick{}); }
+  void DrainStarts() override { Handle(DrainStarted{}); }
+  void ShutsDown() override { Handle(ShutDown{}); }
   void StepFinished(uint64_t number, StepResult result) override;
   void TransferHappened(transfer::TransferEvent event) override;
 
   prefill::PrefillScheduler scheduler_;
   SessionServer<v1::PrefillCommand, v1::PrefillEvent> sessions_;
-  Alarm alarm_;
 };
 
 }  // namespace baton::simulation

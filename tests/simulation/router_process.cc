@@ -16,6 +16,9 @@ std::unique_ptr<router::RoutingPolicy> PolicyNamed(std::string_view name) {
   return *std::move(policy);
 }
 
+// From a deadline to the end of the request.
+constexpr Duration kGrace = std::chrono::milliseconds(100);
+
 router::WorkerIndex IndexOf(size_t place) {
   return router::WorkerIndex(static_cast<uint32_t>(place));
 }
@@ -25,21 +28,19 @@ router::WorkerIndex IndexOf(size_t place) {
 RouterProcess::RouterProcess(Environment environment, Random random,
                              std::string name, RouterEpoch epoch,
                              const RouterShape& shape,
-                             WorkerDirectory* directory)
-    : environment_(environment),
-      random_(random),
-      name_(std::move(name)),
+                             WorkerDirectory* directory,
+                             std::function<void()> on_death)
+    : Process(environment, random, std::move(name), std::move(on_death)),
       epoch_(epoch),
-      delays_(shape.streams),
-      repeat_command_(shape.repeat_command),
+      shape_(shape),
       directory_(directory),
-      core_(shape.options, PolicyNamed(shape.policy),
-            environment.events->now()),
-      alarm_(environment.events, [this] { Handle(router::Tick{}); }),
+      core_(shape.options, PolicyNamed(shape.policy), Now()),
+      main_thread_(this, std::chrono::microseconds(50)),
+      alarm_(this, [this] { Post(router::Tick{}); }),
       sessions_(directory->size()) {
   for (size_t place = 0; place < sessions_.size(); ++place) {
     Handle(router::WorkerAdded{IndexOf(place), directory_->role(place),
-                               StrCat("place-", place)});
+                               directory_->name(place)});
     Connect(place);
   }
 }
@@ -59,26 +60,61 @@ RouterProcess::~RouterProcess() {
 }
 
 void RouterProcess::Submit(Client* client) {
-  const MonotonicTime now = environment_.events->now();
   const RequestId id(next_request_++);
   clients_[id] = client;
   by_seed_[client->plan().params->sampling.seed] = client;
-  client->Submitted(now);
-  router::ClientRequest request;
-  request.id = id;
-  request.spec = ToSpec(client->plan());
-  request.received = now;
-  request.deadline = now + client->plan().deadline;
-  request.label = client->name();
-  Handle(std::move(request));
+  main_thread_.Post([this, id, client] {
+    router::ClientRequest request;
+    request.id = id;
+    request.spec = ToSpec(client->plan());
+    request.received = Now();
+    request.deadline = Now() + client->plan().deadline;
+    request.priority = client->plan().priority;
+    request.label = client->name();
+    request.tenant = client->plan().tenant;
+    client->Submitted(Now());
+    ++submitted_;
+    Later(client->plan().deadline + kGrace, [this, id] { CheckOver(id); });
+    Handle(std::move(request));
+  });
+}
+
+// By the router's own clock, and not before it had the time to act.
+void RouterProcess::CheckOver(RequestId id) {
+  main_thread_.Post([this, id] {
+    const auto it = clients_.find(id);
+    if (it == clients_.end()) return;
+    const Duration early = it->second->deadline() + kGrace - Now();
+    if (early <= Duration(0)) return it->second->CheckOver();
+    Later(early, [this, id] { CheckOver(id); });
+  });
 }
 
 void RouterProcess::Cancel(Client* client) {
-  for (const auto& [id, candidate] : clients_) {
-    if (candidate != client) continue;
-    if (client->Cancelled()) Handle(router::ClientCancelled{RequestId(id)});
-    return;
-  }
+  main_thread_.Post([this, client] {
+    for (const auto& [id, candidate] : clients_) {
+      if (candidate != client) continue;
+      if (client->Cancelled()) Handle(router::ClientCancelled{RequestId(id)});
+      return;
+    }
+  });
+}
+
+void RouterProcess::Drain(Duration patience, std::function<void()> exited) {
+  draining_ = true;
+  exited_ = std::move(exited);
+  Post(router::Drain{});
+  Later(patience, [this] {
+    Post(router::Terminate{absl::UnavailableError("router: shuts down")});
+    LookWhetherDrained();
+  });
+}
+
+void RouterProcess::LookWhetherDrained() {
+  main_thread_.Post([this] {
+    if (submitted_ > 0) Violation("exits with unfinished requests");
+    environment_.events->After(Duration(0), exited_);
+  });
 }
 
 void RouterProcess::BreakSession(size_t place) {
@@ -87,18 +123,41 @@ void RouterProcess::BreakSession(size_t place) {
   if (session.decode) session.decode->Break();
 }
 
+void RouterProcess::Post(router::Event event) {
+  main_thread_.Post([this, event = std::move(event)] { Handle(event); });
+}
+
 void RouterProcess::Handle(router::Event event) {
-  for (router::Action& action :
-       core_.Handle(std::move(event), environment_.events->now())) {
+  router::Actions actions = core_.Handle(std::move(event), Now());
+  actions.resize(Surviving(actions.size()));
+  for (router::Action& action : actions) {
     std::visit([this](auto&& a) { Do(std::move(a)); }, std::move(action));
   }
+  if (dead()) return;
   alarm_.Set(core_.NextDeadline());
+  CheckBounds();
+}
+
+// The core holds the requests that have not ended and nothing else, and no
+// more work waits than their choices are.
+void RouterProcess::CheckBounds() {
+  const router::RouterCounters counters = core_.counters();
+  if (counters.active_requests != submitted_) {
+    Violation(StrCat("the core holds ", counters.active_requests, " requests, ",
+                     submitted_, " have not ended"));
+  }
+  uint64_t choices = 0;
+  for (const auto& [id, client] : clients_) choices += client->plan().choices;
+  if (counters.queued_work > choices) {
+    Violation(StrCat(counters.queued_work, " pieces of work for ", choices,
+                     " choices"));
+  }
 }
 
 void RouterProcess::Do(router::SendToPrefill action) {
   Session& session = sessions_[action.worker.value()];
   if (!session.up) {
-    environment_.monitor->Violation(name_, "command without a session");
+    Violation("command without a session");
     return;
   }
   if (action.command.has_start()) {
@@ -107,7 +166,7 @@ void RouterProcess::Do(router::SendToPrefill action) {
          "prefilling");
   }
   TraceMessage(action.worker.value(), "<-", action.command);
-  if (random_.Chance(repeat_command_)) {
+  if (random_.Chance(shape_.repeat_command)) {
     environment_.monitor->Count("commands repeated");
     session.prefill->SendToWorker(action.command);
   }
@@ -117,7 +176,7 @@ void RouterProcess::Do(router::SendToPrefill action) {
 void RouterProcess::Do(router::SendToDecode action) {
   Session& session = sessions_[action.worker.value()];
   if (!session.up) {
-    environment_.monitor->Violation(name_, "command without a session");
+    Violation("command without a session");
     return;
   }
   if (action.command.has_reserve()) {
@@ -130,7 +189,7 @@ void RouterProcess::Do(router::SendToDecode action) {
          "prefilling locally");
   }
   TraceMessage(action.worker.value(), "<-", action.command);
-  if (random_.Chance(repeat_command_)) {
+  if (random_.Chance(shape_.repeat_command)) {
     environment_.monitor->Count("commands repeated");
     session.decode->SendToWorker(action.command);
   }
@@ -140,24 +199,30 @@ void RouterProcess::Do(router::SendToDecode action) {
 void RouterProcess::Do(router::EmitToClient action) {
   const auto it = clients_.find(action.id);
   if (it == clients_.end()) {
-    environment_.monitor->Violation(name_, "event for an ended request");
+    Violation("event for an ended request");
     return;
   }
-  it->second->Received(action.event);
+  Client* client = it->second;
+  client->Received(action.event);
+  if (client->stopped_reading() && client->running()) {
+    environment_.monitor->Count("slow clients cut off");
+    Cancel(client);
+  }
 }
 
 void RouterProcess::Do(router::FinishClient action) {
   const auto it = clients_.find(action.id);
   if (it == clients_.end()) {
-    environment_.monitor->Violation(name_, "a second end of a request");
+    Violation("a second end of a request");
     return;
   }
   if (environment_.monitor->tracing()) {
     environment_.monitor->Trace(
-        name_, StrCat(it->second->name(), " ends ", action.status.ToString()));
+        name(), StrCat(it->second->name(), " ends ", action.status.ToString()));
   }
-  it->second->Finished(action.status, environment_.events->now());
+  it->second->Finished(action.status, Now());
   clients_.erase(it);
+  --submitted_;
 }
 
 void RouterProcess::Do(router::CloseSession action) {
@@ -166,7 +231,7 @@ void RouterProcess::Do(router::CloseSession action) {
   environment_.monitor->Count("sessions closed by routers");
   if (environment_.monitor->tracing()) {
     environment_.monitor->Trace(
-        name_, StrCat("closes session to place ", place, ": ", action.reason));
+        name(), StrCat("closes session to place ", place, ": ", action.reason));
   }
   if (session.prefill) session.prefill->CloseByRouter();
   if (session.decode) session.decode->CloseByRouter();
@@ -189,7 +254,8 @@ void RouterProcess::Connect(
     size_t place,
     std::shared_ptr<SimStream<Command, Event>> Session::* stream) {
   auto made = std::make_shared<SimStream<Command, Event>>(
-      environment_.events, random_.Fork(), delays_);
+      environment_.events, environment_.partitions, random_.Fork(),
+      shape_.streams, name(), directory_->name(place));
   if (!directory_->Dial(place, made)) {
     Handle(router::SessionDown{IndexOf(place),
                                absl::UnavailableError("nobody there")});
@@ -197,27 +263,36 @@ void RouterProcess::Connect(
   }
   Session& session = sessions_[place];
   session.*stream = made;
-  made->router().on_message = [this, place](Event event) {
-    Received(place, std::move(event));
+  // Of a stream that was replaced meanwhile, nothing counts.
+  auto post = [this, place, stream, weak = std::weak_ptr(made)](auto task) {
+    main_thread_.Post([this, place, stream, weak, task = std::move(task)] {
+      if (const auto live = weak.lock();
+          live && sessions_[place].*stream == live) {
+        task();
+      }
+    });
   };
-  made->router().on_closed = [this, place] { Lost(place, "stream lost"); };
+  made->router().on_message = [this, place, post](Event event) {
+    post([this, place, event = std::move(event)] { Received(place, event); });
+  };
+  made->router().on_closed = [this, place, post] {
+    post([this, place] { Lost(place, "stream lost"); });
+  };
   Command command;
   v1::RouterHello* hello = command.mutable_hello();
   hello->set_protocol_min(1);
   hello->set_protocol_max(1);
   hello->set_router_epoch(epoch_.value());
   hello->set_session(++session.number);
-  hello->set_router_id(name_);
+  hello->set_router_id(name());
   made->SendToWorker(std::move(command));
 }
 
 void RouterProcess::ReconnectLater(size_t place) {
-  environment_.events->After(
+  Later(
       random_.Between(std::chrono::milliseconds(20),
                       std::chrono::milliseconds(500)),
-      [this, place, alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) Connect(place);
-      });
+      [this, place] { main_thread_.Post([this, place] { Connect(place); }); });
 }
 
 template <class Event>
@@ -259,8 +334,8 @@ std::string RouterProcess::Starved() const {
     const Session& session = sessions_[place];
     if (session.up && session.granted_tokens <
                           session.started_tokens + session.step_tokens / 2) {
-      return StrCat(name_, " may start ", session.granted_tokens, " tokens at ",
-                    "place ", place, " and has started ",
+      return StrCat(name(), " may start ", session.granted_tokens,
+                    " tokens at ", "place ", place, " and has started ",
                     session.started_tokens);
     }
   }
@@ -290,8 +365,8 @@ void RouterProcess::Note(uint64_t attempt, std::string_view phase) {
   if (it == by_attempt_.end()) return;
   it->second->phase = phase;
   if (environment_.monitor->tracing()) {
-    environment_.monitor->Trace(
-        name_, StrCat(it->second->name(), " attempt ", attempt, " is ", phase));
+    environment_.monitor->Trace(name(), StrCat(it->second->name(), " attempt ",
+                                               attempt, " is ", phase));
   }
 }
 
@@ -308,7 +383,7 @@ void RouterProcess::TraceMessage(
   }
   constexpr size_t kLongest = 160;
   if (text.size() > kLongest) text = text.substr(0, kLongest) + " ...";
-  environment_.monitor->Trace(name_,
+  environment_.monitor->Trace(name(),
                               StrCat(direction, " place-", place, " ", text));
 }
 

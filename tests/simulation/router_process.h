@@ -12,6 +12,7 @@
 #include "tests/simulation/client.h"
 #include "tests/simulation/decode_process.h"
 #include "tests/simulation/prefill_process.h"
+#include "tests/simulation/process.h"
 #include "tests/simulation/worker_process.h"
 
 namespace baton::simulation {
@@ -21,6 +22,7 @@ class WorkerDirectory {
  public:
   virtual ~WorkerDirectory() = default;
   virtual size_t size() const = 0;
+  virtual std::string name(size_t place) const = 0;
   virtual v1::WorkerRole role(size_t place) const = 0;
   // False when nobody lives there.
   virtual bool Dial(size_t place, std::shared_ptr<PrefillStream> stream) = 0;
@@ -36,18 +38,23 @@ struct RouterShape {
 
 // One life of a router: the driver of its core, with its worker sessions and
 // its clients.
-class RouterProcess {
+class RouterProcess : public Process {
  public:
   // `directory` outlives the process.
   RouterProcess(Environment environment, Random random, std::string name,
                 RouterEpoch epoch, const RouterShape& shape,
-                WorkerDirectory* directory);
+                WorkerDirectory* directory, std::function<void()> on_death);
   // The process died.
-  ~RouterProcess();
+  ~RouterProcess() override;
 
+  RouterEpoch epoch() const { return epoch_; }
   // The client outlives the process.
   void Submit(Client* client);
   void Cancel(Client* client);
+  // As SIGTERM does: refuses what is new, ends what is left after `patience`,
+  // then calls `exited`.
+  void Drain(Duration patience, std::function<void()> exited);
+  bool draining() const { return draining_; }
   // The connection to a worker breaks, if there is one.
   void BreakSession(size_t place);
 
@@ -67,7 +74,12 @@ class RouterProcess {
     std::shared_ptr<DecodeStream> decode;
   };
 
+  void Post(router::Event event);
   void Handle(router::Event event);
+  void CheckOver(RequestId id);
+  void CheckBounds();
+  void LookWhetherDrained();
+  void OnClockJump() override { alarm_.Reconsider(); }
   void Do(router::SendToPrefill action);
   void Do(router::SendToDecode action);
   void Do(router::EmitToClient action);
@@ -92,19 +104,18 @@ class RouterProcess {
   void Observe(const v1::PrefillEvent& event);
   void Observe(const v1::DecodeEvent& event);
 
-  Environment environment_;
-  Random random_;
-  const std::string name_;
   const RouterEpoch epoch_;
-  const StreamDelays delays_;
-  const double repeat_command_;
+  const RouterShape shape_;
   WorkerDirectory* directory_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   router::RouterCore core_;
+  Thread main_thread_;
   Alarm alarm_;
+  bool draining_ = false;
+  std::function<void()> exited_;
   std::vector<Session> sessions_;
   uint64_t next_request_ = 1;
   std::map<RequestId, Client*> clients_;  // not ended
+  uint64_t submitted_ = 0;                // of them
   std::map<uint64_t, Client*> by_seed_;
   std::map<uint64_t, Client*> by_attempt_;
 };

@@ -1,6 +1,10 @@
 #include "tests/simulation/scenario.h"
 
+#include <algorithm>
+
 #include "common/base/strings.h"
+#include "common/kv_cache/kv_memory.h"
+#include "common/tokens/token.h"
 #include "tests/simulation/toy_model.h"
 
 namespace baton::simulation {
@@ -10,120 +14,232 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-RouterShape DrawRouter(Random* random) {
+uint32_t Number(Random* random, uint64_t low, uint64_t high) {
+  return static_cast<uint32_t>(random->Between(low, high));
+}
+
+uint32_t ContextTokens(const WorkloadShape& workload) {
+  return workload.max_prompt_tokens + workload.max_tokens;
+}
+
+// The most blocks that one request of the workload can need.
+uint32_t MostBlocks(const WorkloadShape& workload) {
+  return workload.max_choices *
+         (static_cast<uint32_t>(BlocksFor(ContextTokens(workload))) + 1);
+}
+
+WorkloadShape DrawWorkload(Random random) {
+  WorkloadShape workload;
+  workload.requests = Number(&random, 8, 28);
+  if (random.Chance(0.1)) workload.requests = Number(&random, 30, 80);
+  if (random.Chance(0.15)) workload.max_prompt_tokens = 800;
+  workload.long_prompt_rate = random.Unit();
+  workload.one_token_rate = random.Chance(0.3) ? 0.4 * random.Unit() : 0.02;
+  workload.many_choices_rate = random.Chance(0.7) ? 0.7 : 0.0;
+  workload.stop_string_rate = 0.8 * random.Unit();
+  workload.prefixes = Number(&random, 1, 3);
+  workload.prefix_tokens = Number(&random, 1, 128);
+  workload.shared_prefix_rate = random.Chance(0.5) ? random.Unit() : 0.0;
+  workload.prefix_seed = random.Next();
+  workload.other_priority_rate = random.Chance(0.5) ? 0.5 : 0.0;
+  workload.tenants = Number(&random, 1, 3);
+  workload.max_deadline = random.Between(seconds(10), seconds(40));
+  workload.cancel_rate = 0.35;
+  workload.short_deadline_rate = 0.15;
+  workload.slow_client_rate = 0.15;
+  return workload;
+}
+
+RouterShape DrawRouter(const WorkloadShape& workload, Random random) {
   RouterShape shape;
   shape.options.vocabulary_size = kToyVocabulary;
-  shape.options.max_replays = static_cast<int>(random->Between(2, 12));
+  shape.options.max_replays = static_cast<int>(random.Between(2, 12));
   shape.options.stall_timeout =
-      random->Between(milliseconds(2500), milliseconds(6000));
+      random.Between(milliseconds(2500), milliseconds(6000));
   shape.options.silence_timeout =
-      random->Between(milliseconds(2500), milliseconds(6000));
+      random.Between(milliseconds(2500), milliseconds(6000));
   shape.options.startup_grace = seconds(2);
-  shape.options.unavailable_grace = random->Between(seconds(0), seconds(5));
-  shape.policy = random->Chance(0.5) ? "least_loaded" : "round_robin";
-  if (random->Chance(0.3)) shape.repeat_command = 0.2 * random->Unit();
-  shape.streams.max_notice = random->Between(milliseconds(5), seconds(4));
+  shape.options.unavailable_grace = random.Between(seconds(0), seconds(5));
+  if (random.Chance(0.1)) {
+    shape.options.admission.max_requests = random.Between(2, 8);
+    shape.options.admission.max_tokens = 4 * workload.max_prompt_tokens;
+    shape.options.admission.max_age = random.Between(seconds(1), seconds(10));
+  }
+  shape.policy = random.Chance(0.5) ? "least_loaded" : "round_robin";
+  shape.repeat_command = 0.2 * random.Unit();
+  shape.streams.max_notice = random.Between(milliseconds(5), seconds(4));
   return shape;
 }
 
-WorkerShape DrawWorker(Random* random) {
+WorkerShape DrawWorker(const WorkloadShape& workload, Random* random) {
   WorkerShape shape;
-  shape.step_token_budget = static_cast<uint32_t>(16 * random->Between(1, 8));
+  shape.max_context_tokens = ContextTokens(workload) + 16;
+  shape.step_token_budget = 16 * Number(random, 1, 8);
   shape.step_time = random->Between(microseconds(300), milliseconds(5));
   shape.row_time = random->Between(microseconds(5), microseconds(200));
   return shape;
 }
 
-WorkerShape DrawPrefillWorker(Random* random) {
-  WorkerShape shape = DrawWorker(random);
-  shape.blocks = static_cast<uint32_t>(random->Between(16, 64));
+WorkerShape DrawPrefillWorker(const WorkloadShape& workload, bool tiny,
+                              Random random) {
+  WorkerShape shape = DrawWorker(workload, &random);
+  const uint32_t least =
+      static_cast<uint32_t>(BlocksFor(ContextTokens(workload)));
+  shape.blocks = least + (tiny ? 0 : Number(&random, 0, 4 * least));
   return shape;
 }
 
-WorkerShape DrawDecodeWorker(Random* random) {
-  WorkerShape shape = DrawWorker(random);
-  shape.blocks = static_cast<uint32_t>(random->Between(40, 120));
-  shape.max_sequences = static_cast<uint32_t>(random->Between(4, 24));
-  shape.static_batching = random->Chance(0.1);
-  shape.landing_timeout = random->Between(milliseconds(500), seconds(8));
-  const uint64_t kind = random->Below(10);
+WorkerShape DrawDecodeWorker(const WorkloadShape& workload, bool tiny,
+                             Random random) {
+  WorkerShape shape = DrawWorker(workload, &random);
+  const uint32_t least = MostBlocks(workload);
+  shape.blocks = least + (tiny ? 0 : Number(&random, 0, 2 * least));
+  shape.max_sequences = Number(&random, 4, 24);
+  shape.static_batching = random.Chance(0.1);
+  shape.landing_timeout = random.Between(milliseconds(500), seconds(8));
+  const uint64_t kind = random.Below(10);
   shape.disaggregation = kind == 0   ? v1::DISAGGREGATION_NEVER
                          : kind <= 2 ? v1::DISAGGREGATION_AUTO
                                      : v1::DISAGGREGATION_ALWAYS;
   return shape;
 }
 
-NetworkFaults DrawNetwork(Random* random) {
+// Few of most, many of some.
+uint64_t DrawSize(Random* random, uint64_t most) {
+  return std::min(random->Between(1, most), random->Between(1, most));
+}
+
+NetworkFaults DrawNetwork(Random random) {
   NetworkFaults faults;
-  faults.max_delay = random->Between(microseconds(50), milliseconds(5));
-  faults.max_payload_time = random->Between(microseconds(20), milliseconds(8));
-  faults.max_close_time = random->Between(milliseconds(1), milliseconds(300));
-  faults.completions_in_order = random->Chance(0.5);
-  if (random->Chance(0.5)) faults.break_per_message = 0.02 * random->Unit();
-  if (random->Chance(0.4)) faults.stall_per_message = 0.01 * random->Unit();
-  if (random->Chance(0.2)) faults.flip_per_message = 0.02 * random->Unit();
-  faults.stall_time = random->Between(milliseconds(200), seconds(10));
+  faults.max_delay = random.Between(microseconds(50), milliseconds(5));
+  faults.max_payload_time = random.Between(microseconds(20), milliseconds(8));
+  faults.max_close_time = random.Between(milliseconds(1), milliseconds(300));
+  faults.completions_in_order = random.Chance(0.5);
+  faults.break_per_message = 0.02 * random.Unit();
+  faults.stall_per_message = 0.01 * random.Unit();
+  faults.flip_per_message = 0.02 * random.Unit();
+  faults.send_error_per_message = 0.02 * random.Unit();
+  faults.duplicate_per_message = 0.1 * random.Unit();
+  faults.stall_time = random.Between(milliseconds(200), seconds(10));
   return faults;
 }
 
-FaultPlan DrawFaults(Random* random) {
-  FaultPlan faults;
-  auto some = [random](double probability, uint64_t at_most) {
-    return random->Chance(probability)
-               ? static_cast<uint32_t>(random->Between(1, at_most))
-               : 0;
-  };
-  faults.worker_crashes = some(0.6, 8);
-  faults.worker_freezes = some(0.3, 3);
-  faults.router_crashes = some(0.15, 1);
-  faults.session_breaks = some(0.6, 10);
-  faults.max_downtime = random->Between(milliseconds(50), seconds(5));
+uint32_t MostTimes(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kWorkerCrash:
+      return 8;
+    case FaultKind::kWorkerDrain:
+    case FaultKind::kPartition:
+    case FaultKind::kFailpoint:
+      return 6;
+    case FaultKind::kSessionBreak:
+      return 10;
+    case FaultKind::kRouterCrash:
+    case FaultKind::kRouterDrain:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+FaultPlan DrawPlan(Random random) {
+  FaultPlan plan;
+  for (FaultKind kind : FaultSet::All().Kinds()) {
+    plan.times[static_cast<size_t>(kind)] = Number(&random, 1, MostTimes(kind));
+  }
+  for (int i = 0; i < 6; ++i) {
+    FailpointHit hit;
+    hit.point = random.Next();
+    hit.after = Number(&random, 1, uint64_t{1} << random.Below(6));
+    hit.fails = random.Chance(0.5);
+    plan.failpoints.push_back(hit);
+  }
+  plan.max_downtime = random.Between(milliseconds(50), seconds(5));
+  plan.max_patience = random.Between(milliseconds(10), seconds(6));
+  return plan;
+}
+
+FaultSet DrawFaults(Random random) {
+  FaultSet faults;
+  const double rate = 0.5 * random.Unit();
+  for (FaultKind kind : FaultSet::All().Kinds()) {
+    if (random.Chance(rate)) faults.Add(kind);
+  }
   return faults;
 }
 
 }  // namespace
 
-bool Scenario::undisturbed() const {
-  return network.break_per_message == 0 && network.stall_per_message == 0 &&
-         network.flip_per_message == 0 && faults.worker_crashes == 0 &&
-         faults.worker_freezes == 0 && faults.router_crashes == 0 &&
-         faults.session_breaks == 0;
+bool Scenario::harmless() const { return calm() || plan.rolling_restart; }
+
+bool Scenario::calm() const {
+  FaultSet of_cluster = faults;
+  of_cluster.Remove(FaultSet::OfClients());
+  return of_cluster.empty();
 }
 
 std::string Scenario::ToString() const {
-  return StrCat(
-      "seed ", seed, ": ", routers.size(), " routers, ", prefill_workers.size(),
-      " P, ", decode_workers.size(), " D, ", workload.requests,
-      " requests; crashes ", faults.worker_crashes, ", freezes ",
-      faults.worker_freezes, ", router crashes ", faults.router_crashes,
-      ", session breaks ", faults.session_breaks, ", link breaks ",
-      network.break_per_message, ", link stalls ", network.stall_per_message,
-      ", flips ", network.flip_per_message);
+  return StrCat("seed ", seed, ": ", routers.size(), " routers, ",
+                prefill_workers.size(), " P, ", decode_workers.size(), " D, ",
+                workload.requests, " requests; ",
+                plan.rolling_restart ? "rolling restart: " : "faults: ",
+                faults.empty() ? "none" : faults.ToString());
+}
+
+void Scenario::Restrict(const Restriction& restriction) {
+  salt = restriction.salt;
+  faults.Remove(restriction.without);
+  for (uint32_t& times : plan.times) {
+    times = std::min(times, restriction.each.value_or(times));
+  }
+  auto at_most = [](auto* places, std::optional<uint32_t> most) {
+    if (most.has_value() && *most < places->size()) places->resize(*most);
+  };
+  at_most(&routers, restriction.routers);
+  at_most(&prefill_workers, restriction.prefill);
+  at_most(&decode_workers, restriction.decode);
+  if (restriction.requests.has_value()) only_requests = restriction.requests;
+  control_requests = restriction.controls.value_or(control_requests);
 }
 
 Scenario Scenario::Draw(uint64_t seed) {
   Random random(seed);
   Scenario scenario;
   scenario.seed = seed;
-  for (int i = 0; i < 2; ++i) scenario.routers.push_back(DrawRouter(&random));
-  for (int i = 0; i < 3; ++i) {
-    scenario.prefill_workers.push_back(DrawPrefillWorker(&random));
-    scenario.decode_workers.push_back(DrawDecodeWorker(&random));
-  }
-  scenario.workload.requests = static_cast<uint32_t>(random.Between(8, 28));
-  scenario.workload.max_deadline = random.Between(seconds(10), seconds(40));
-  scenario.workload.cancel_rate = random.Chance(0.7) ? 0.35 : 0.0;
-  scenario.workload.short_deadline_rate = random.Chance(0.7) ? 0.15 : 0.0;
+  scenario.workload = DrawWorkload(random.Fork());
+  const bool tiny = random.Chance(0.2);
+  const WorkloadShape& workload = scenario.workload;
+  auto draw = [&](auto* shapes, uint64_t most, auto shape) {
+    Random of_kind = random.Fork();
+    const uint64_t size = DrawSize(&random, most);
+    for (uint64_t i = 0; i < size; ++i) {
+      shapes->push_back(shape(of_kind.Fork()));
+    }
+  };
+  draw(&scenario.routers, 3,
+       [&](Random of_shape) { return DrawRouter(workload, of_shape); });
+  draw(&scenario.prefill_workers, 8, [&](Random of_shape) {
+    return DrawPrefillWorker(workload, tiny, of_shape);
+  });
+  draw(&scenario.decode_workers, 8, [&](Random of_shape) {
+    return DrawDecodeWorker(workload, tiny, of_shape);
+  });
   scenario.fault_time = random.Between(seconds(2), seconds(12));
   scenario.workload.arrivals = scenario.fault_time * random.Below(10) / 10;
   if (random.Chance(0.3)) scenario.workload.arrivals = milliseconds(300);
-  scenario.network = DrawNetwork(&random);
-  if (random.Chance(0.85)) {
-    scenario.faults = DrawFaults(&random);
-  } else {
-    scenario.network.break_per_message = 0;
-    scenario.network.stall_per_message = 0;
-    scenario.network.flip_per_message = 0;
+  scenario.network = DrawNetwork(random.Fork());
+  scenario.plan = DrawPlan(random.Fork());
+  scenario.faults = DrawFaults(random.Fork());
+  const double theme = random.Unit();
+  if (theme < 0.1) {
+    FaultSet of_cluster = FaultSet::All();
+    of_cluster.Remove(FaultSet::OfClients());
+    scenario.faults.Remove(of_cluster);
+  } else if (theme < 0.15 && scenario.prefill_workers.size() > 1 &&
+             scenario.decode_workers.size() > 1) {
+    scenario.plan.rolling_restart = true;
+    scenario.faults = {};
+    scenario.faults.Add(FaultKind::kWorkerDrain);
   }
   return scenario;
 }

@@ -55,6 +55,7 @@ class SessionServer {
     };
   }
 
+  bool empty() const { return sessions_.empty(); }
   // Ignored when the session is over.
   void Send(SessionId id, Event event) {
     const auto it = sessions_.find(id);

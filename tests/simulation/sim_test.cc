@@ -1,32 +1,71 @@
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 
+#include "absl/strings/numbers.h"
+#include "common/base/strings.h"
 #include "gtest/gtest.h"
 #include "tests/simulation/cluster.h"
 #include "tests/simulation/seed_runner.h"
+#include "tests/simulation/shrinker.h"
 
 namespace baton::simulation {
 namespace {
 
+// The ordinary run; BATON_SIMULATION_SEEDS asks for more or fewer.
+constexpr uint64_t kSeeds = 3000;
+
+uint64_t Seeds() {
+  const char* wanted = std::getenv("BATON_SIMULATION_SEEDS");
+  uint64_t seeds = kSeeds;
+  if (wanted != nullptr && !absl::SimpleAtoi(wanted, &seeds)) {
+    ADD_FAILURE() << "BATON_SIMULATION_SEEDS: want a number (got " << wanted
+                  << ")";
+  }
+  return seeds;
+}
+
 TEST(SimulationTest, PropertiesHoldForEverySeed) {
-  const Campaign campaign = RunSeeds(1, 1000);
+  RunnerOptions options;
+  options.progress = true;
+  const uint64_t seeds = Seeds();
+  const Campaign campaign = RunSeeds(1, seeds, options);
   std::printf("%s", campaign.ToString().c_str());
   if (campaign.failure.has_value()) {
-    FAIL() << "seed " << campaign.failure->first << ": "
-           << campaign.failure->second
-           << "\nreplay: " << ReplayCommand(campaign.failure->first);
+    const auto& [seed, what] = *campaign.failure;
+    const Shrunk shrunk = Shrink(seed, what);
+    FAIL() << "seed " << seed << ": " << what
+           << "\nreplay: " << ReplayCommand(seed)
+           << "\nsmallest failing scenario: " << shrunk.what
+           << "\nreplay: " << ReplayCommand(seed, shrunk.restriction);
   }
+  if (seeds < kSeeds) return;
   // A run in which nothing happens proves nothing.
   for (const char* what : {"worker crashes",
                            "worker freezes",
+                           "worker drains",
+                           "workers drained",
                            "router crashes",
+                           "router freezes",
+                           "router drains",
                            "sessions broken",
                            "sessions closed by routers",
+                           "partitions",
+                           "clock jumps",
+                           "machines suspended",
                            "links broken",
                            "links stalled",
                            "links closed while being written",
                            "bits flipped",
+                           "sends in error",
+                           "data messages repeated",
                            "commands repeated",
+                           "steps stalled",
+                           "numeric failures",
+                           "unhealthy workers replaced",
+                           "slow clients cut off",
                            "replays",
+                           "attempts that continue an answer",
                            "events with quarantine",
                            "landings failed",
                            "landings refused",
@@ -41,16 +80,27 @@ TEST(SimulationTest, PropertiesHoldForEverySeed) {
                            "cancels while prefilling locally",
                            "ended OK",
                            "ended CANCELLED",
+                           "ended INTERNAL",
+                           "ended UNAVAILABLE",
+                           "ended RESOURCE_EXHAUSTED",
                            "ended DEADLINE_EXCEEDED"}) {
-    EXPECT_TRUE(campaign.counts.contains(what) && campaign.counts.at(what) > 0)
-        << "never seen: " << what;
+    EXPECT_GT(campaign.CountOf(what), 0u) << "never seen: " << what;
+  }
+  // Nor is a failpoint worth its name that never let a process die.
+  EXPECT_GT(FailpointSchedule::Points().size(), 40u);
+  for (const Failpoint* point : FailpointSchedule::Points()) {
+    EXPECT_GT(campaign.CountOf(StrCat("died at ", point->name)), 0u)
+        << "no process ever died at " << point->name;
+    if (!point->can_fail) continue;
+    EXPECT_GT(campaign.CountOf(StrCat("failed at ", point->name)), 0u)
+        << "nothing ever failed at " << point->name;
   }
 }
 
 TEST(SimulationTest, ASeedIsOneHistory) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const Outcome first = Simulate(seed, false);
-    const Outcome second = Simulate(seed, false);
+    const Outcome first = Simulate(seed);
+    const Outcome second = Simulate(seed);
     EXPECT_EQ(first.events, second.events) << "seed " << seed;
     EXPECT_EQ(first.digest, second.digest) << "seed " << seed;
     EXPECT_EQ(first.counts, second.counts) << "seed " << seed;
@@ -58,7 +108,15 @@ TEST(SimulationTest, ASeedIsOneHistory) {
 }
 
 TEST(SimulationTest, SeedsDiffer) {
-  EXPECT_NE(Simulate(1, false).digest, Simulate(2, false).digest);
+  EXPECT_NE(Simulate(1).digest, Simulate(2).digest);
+}
+
+TEST(SimulationTest, ProcessesAgree) {
+  RunnerOptions alone;
+  alone.processes = 1;
+  RunnerOptions together;
+  together.processes = 4;
+  EXPECT_EQ(RunSeeds(1, 40, alone).digest, RunSeeds(1, 40, together).digest);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ using transfer::TransportHandler;
 
 struct SimNetwork::End {
   SimTransport* transport = nullptr;  // null: the process is dead
+  std::string process;
+  std::deque<std::shared_ptr<Message>> departing;  // in order
   LinkId id;
   std::weak_ptr<End> peer;
   MonotonicTime last_departure{};
@@ -45,16 +47,20 @@ struct SimNetwork::Message {
   bool written = false;  // nothing of it touches the receiver any more
 };
 
-SimNetwork::SimNetwork(EventQueue* events, Random random, NetworkFaults faults)
-    : events_(events), random_(random), faults_(faults) {}
+SimNetwork::SimNetwork(EventQueue* events, const Partitions* partitions,
+                       Random random, NetworkFaults faults)
+    : events_(events),
+      partitions_(partitions),
+      random_(random),
+      faults_(faults) {}
 
 SimNetwork::~SimNetwork() { BATON_CHECK(transports_.empty()); }
 
 std::unique_ptr<SimTransport> SimNetwork::NewTransport(
-    std::string address, std::function<void()> wake) {
+    std::string process, std::string address, std::function<void()> wake) {
   BATON_CHECK(!transports_.contains(address));
   auto transport = std::unique_ptr<SimTransport>(
-      new SimTransport(this, address, std::move(wake)));
+      new SimTransport(this, std::move(process), address, std::move(wake)));
   transports_[address] = transport.get();
   return transport;
 }
@@ -63,6 +69,8 @@ void SimNetwork::Heal() {
   faults_.break_per_message = 0;
   faults_.stall_per_message = 0;
   faults_.flip_per_message = 0;
+  faults_.send_error_per_message = 0;
+  faults_.duplicate_per_message = 0;
 }
 
 std::vector<SimNetwork::Claim> SimNetwork::Claims(
@@ -107,7 +115,24 @@ void SimNetwork::Start(const std::shared_ptr<End>& from, SendId send,
     ++counters_.stalled_links;
     from->last_departure += faults_.stall_time;
   }
-  events_->At(from->last_departure, [this, message] { Depart(message); });
+  from->departing.push_back(message);
+  events_->At(from->last_departure, [this, from] { DepartNext(from); });
+}
+
+// One of these for each departing message; a partition holds them all up.
+void SimNetwork::DepartNext(const std::shared_ptr<End>& from) {
+  if (from->departing.empty()) return;
+  const std::shared_ptr<Message> message = from->departing.front();
+  if (message->to != nullptr && from->transport != nullptr) {
+    const MonotonicTime opens =
+        partitions_->OpensAt(from->process, message->to->process);
+    if (opens > events_->now()) {
+      events_->At(opens + Delay(), [this, from] { DepartNext(from); });
+      return;
+    }
+  }
+  from->departing.pop_front();
+  Depart(message);
 }
 
 // The header leaves, the payload is read a little later; the sender hears of
@@ -134,20 +159,48 @@ void SimNetwork::Depart(const std::shared_ptr<Message>& message) {
       message->wire[random_.Below(message->wire.size())] ^=
           std::byte(1u << random_.Below(8));
     }
-    events_->After(Delay(), [this, message] {
+    if (random_.Chance(faults_.duplicate_per_message)) Repeat(message);
+    const bool fails = random_.Chance(faults_.send_error_per_message);
+    if (fails) ++counters_.send_errors;
+    events_->After(Delay(), [this, message, fails] {
       End& end = *message->from;
       if (message->sent || end.transport == nullptr) return;
       message->sent = true;
       end.sending.erase(message->number);
-      end.transport->Deliver([id = end.id, message](TransportHandler* handler) {
-        handler->OnSent(id, message->send, absl::OkStatus());
-      });
+      end.transport->Deliver(
+          [id = end.id, message, fails](TransportHandler* handler) {
+            handler->OnSent(id, message->send,
+                            fails ? absl::UnavailableError("completed in error")
+                                  : absl::OkStatus());
+          });
     });
   });
   if (message->to == nullptr) return;  // refused: the link will close
   from->last_arrival =
       std::max(from->last_arrival + Duration(1), events_->now() + Delay());
-  events_->At(from->last_arrival, [this, message] {
+  Arrive(message, from->last_arrival);
+}
+
+void SimNetwork::Repeat(const std::shared_ptr<Message>& message) {
+  if (message->to == nullptr) return;
+  ++counters_.duplicates;
+  auto again = std::make_shared<Message>();
+  again->number = next_message_++;
+  again->from = message->from;
+  again->to = message->to;
+  again->payload_bytes = message->payload_bytes;
+  again->wire_header = message->wire_header;
+  again->wire = message->wire;
+  again->read_time = message->read_time;
+  again->read = true;
+  // Never ahead of the first.
+  Arrive(again, std::max(message->from->last_arrival, events_->now()) +
+                    Duration(1) + Delay());
+}
+
+void SimNetwork::Arrive(const std::shared_ptr<Message>& message,
+                        MonotonicTime when) {
+  events_->At(when, [this, message] {
     End& to = *message->to;
     if (to.closed || to.transport == nullptr) return;
     to.receiving[message->number] = message;
@@ -207,15 +260,29 @@ void SimNetwork::BeginClose(const std::shared_ptr<End>& end,
   events_->After(random_.Between(Duration(0), faults_.max_close_time),
                  [this, end] { FinishClose(end); });
   if (std::shared_ptr<End> peer = end->peer.lock()) {
-    events_->After(Delay(), [this, peer] {
-      BeginClose(peer, absl::UnavailableError("closed by the peer"));
-    });
+    TellOfClose(end->process, peer,
+                absl::UnavailableError("closed by the peer"));
   }
+}
+
+void SimNetwork::TellOfClose(const std::string& process,
+                             const std::shared_ptr<End>& peer,
+                             absl::Status status) {
+  const MonotonicTime opens = partitions_->OpensAt(process, peer->process);
+  const MonotonicTime when = std::max(opens, events_->now()) + Delay();
+  events_->At(when, [this, process, peer, status = std::move(status)] {
+    if (partitions_->OpensAt(process, peer->process) > events_->now()) {
+      TellOfClose(process, peer, status);
+    } else {
+      BeginClose(peer, status);
+    }
+  });
 }
 
 void SimNetwork::FinishClose(const std::shared_ptr<End>& end) {
   if (end->closed || end->transport == nullptr) return;
   end->closed = true;
+  end->departing.clear();
   for (auto& [number, message] : end->sending) {
     message->sent = true;
     end->transport->Deliver([id = end->id,
@@ -236,20 +303,23 @@ void SimNetwork::FinishClose(const std::shared_ptr<End>& end) {
   });
 }
 
-SimTransport::SimTransport(SimNetwork* network, std::string address,
-                           std::function<void()> wake)
-    : network_(network), address_(std::move(address)), wake_(std::move(wake)) {}
+SimTransport::SimTransport(SimNetwork* network, std::string process,
+                           std::string address, std::function<void()> wake)
+    : network_(network),
+      process_(std::move(process)),
+      address_(std::move(address)),
+      wake_(std::move(wake)) {}
 
 SimTransport::~SimTransport() {
   network_->transports_.erase(address_);
   for (auto& [id, end] : ends_) {
     end->transport = nullptr;
+    end->departing.clear();
     end->sending.clear();
     end->receiving.clear();
     if (std::shared_ptr<SimNetwork::End> peer = end->peer.lock()) {
-      network_->events_->After(network_->Delay(), [network = network_, peer] {
-        network->BeginClose(peer, absl::UnavailableError("peer died"));
-      });
+      network_->TellOfClose(process_, peer,
+                            absl::UnavailableError("peer died"));
     }
   }
 }
@@ -257,6 +327,7 @@ SimTransport::~SimTransport() {
 std::shared_ptr<SimNetwork::End> SimTransport::NewEnd() {
   auto end = std::make_shared<SimNetwork::End>();
   end->transport = this;
+  end->process = process_;
   end->id = LinkId(next_link_++);
   ends_[end->id] = end;
   return end;
@@ -264,6 +335,7 @@ std::shared_ptr<SimNetwork::End> SimTransport::NewEnd() {
 
 absl::StatusOr<LinkId> SimTransport::Connect(std::string_view address) {
   if (address.empty()) return absl::InvalidArgumentError("address: empty");
+  if (silent_) return absl::UnavailableError("dead");
   std::shared_ptr<SimNetwork::End> end = NewEnd();
   const auto it = network_->transports_.find(std::string(address));
   if (it == network_->transports_.end()) {
@@ -286,6 +358,7 @@ absl::Status SimTransport::Send(LinkId link, SendId send,
     return absl::NotFoundError(absl::StrCat("link ", link.value(), " is over"));
   }
   BATON_CHECK(header.size() <= transfer::kMaxHeaderBytes);
+  if (silent_) return absl::OkStatus();
   network_->Start(it->second, send, header, payload);
   return absl::OkStatus();
 }

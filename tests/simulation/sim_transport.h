@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kv_transfer/transport.h"
+#include "tests/simulation/partitions.h"
 #include "tests/simulation/virtual_time.h"
 
 namespace baton::simulation {
@@ -29,9 +30,11 @@ struct NetworkFaults {
   Duration max_close_time = std::chrono::milliseconds(50);
   // Messages of a link complete in the order sent, or in any order.
   bool completions_in_order = true;
-  double break_per_message = 0;  // the link dies
-  double stall_per_message = 0;  // the link is silent for stall_time
-  double flip_per_message = 0;   // one bit of the payload arrives wrong
+  double break_per_message = 0;       // the link dies
+  double stall_per_message = 0;       // the link is silent for stall_time
+  double flip_per_message = 0;        // one bit of the payload arrives wrong
+  double send_error_per_message = 0;  // OnSent says no, the bytes still arrive
+  double duplicate_per_message = 0;   // arrives again, behind later ones
   Duration stall_time = std::chrono::seconds(20);
 };
 
@@ -42,12 +45,15 @@ struct NetworkFaults {
 // is caught by what the late read or write does.
 class SimNetwork {
  public:
-  // `events` outlives the network, the network its transports.
-  SimNetwork(EventQueue* events, Random random, NetworkFaults faults);
+  // `events` and `partitions` outlive the network, the network its transports.
+  SimNetwork(EventQueue* events, const Partitions* partitions, Random random,
+             NetworkFaults faults);
   ~SimNetwork();
 
-  // `wake` is called when Progress has something to do.
-  std::unique_ptr<SimTransport> NewTransport(std::string address,
+  // `wake` is called when Progress has something to do. `process` is the name
+  // by which partitions know it.
+  std::unique_ptr<SimTransport> NewTransport(std::string process,
+                                             std::string address,
                                              std::function<void()> wake);
   // From now on nothing goes wrong.
   void Heal();
@@ -63,7 +69,7 @@ class SimNetwork {
 
   struct Counters {
     uint64_t messages = 0, broken_links = 0, stalled_links = 0;
-    uint64_t flipped_bits = 0;
+    uint64_t flipped_bits = 0, send_errors = 0, duplicates = 0;
     uint64_t closed_with_writes_pending = 0;
   };
   const Counters& counters() const { return counters_; }
@@ -76,14 +82,22 @@ class SimNetwork {
   void Start(const std::shared_ptr<End>& from, transfer::SendId send,
              absl::Span<const std::byte> header,
              absl::Span<const std::byte> payload);
+  void DepartNext(const std::shared_ptr<End>& from);
   void Depart(const std::shared_ptr<Message>& message);
+  void Arrive(const std::shared_ptr<Message>& message, MonotonicTime when);
+  // The bytes of a message once more.
+  void Repeat(const std::shared_ptr<Message>& message);
   void Place(const std::shared_ptr<Message>& message,
              absl::Span<std::byte> destination);
   void BeginClose(const std::shared_ptr<End>& end, absl::Status status);
   void FinishClose(const std::shared_ptr<End>& end);
+  // Tells the peer when word can reach it.
+  void TellOfClose(const std::string& process, const std::shared_ptr<End>& peer,
+                   absl::Status status);
   Duration Delay();
 
   EventQueue* events_;
+  const Partitions* partitions_;
   Random random_;
   NetworkFaults faults_;
   Counters counters_;
@@ -108,19 +122,24 @@ class SimTransport : public transfer::Transport {
   void Wake() override {}
 
   size_t links() const { return ends_.size(); }
+  // The process is dead, though its objects are not yet: what it sends from
+  // here on was never sent.
+  void Silence() { silent_ = true; }
 
  private:
   friend class SimNetwork;
   using Callback = std::function<void(transfer::TransportHandler*)>;
 
-  SimTransport(SimNetwork* network, std::string address,
+  SimTransport(SimNetwork* network, std::string process, std::string address,
                std::function<void()> wake);
   std::shared_ptr<SimNetwork::End> NewEnd();
   void Deliver(Callback callback);
 
   SimNetwork* network_;
+  std::string process_;
   std::string address_;
   std::function<void()> wake_;
+  bool silent_ = false;
   uint64_t next_link_ = 1;
   std::map<transfer::LinkId, std::shared_ptr<SimNetwork::End>> ends_;
   std::deque<Callback> inbox_;

@@ -46,10 +46,10 @@ class SimTransportTest : public ::testing::TestWithParam<int> {
     NetworkFaults faults;
     faults.completions_in_order = GetParam() % 2 == 0;
     events = std::make_unique<EventQueue>(GetParam());
-    network =
-        std::make_unique<SimNetwork>(events.get(), Random(GetParam()), faults);
-    a = network->NewTransport("a", [] {});
-    b = network->NewTransport("b", [] {});
+    network = std::make_unique<SimNetwork>(events.get(), &partitions,
+                                           Random(GetParam()), faults);
+    a = network->NewTransport("a", "a", [] {});
+    b = network->NewTransport("b", "b", [] {});
   }
 
   bool Step() {
@@ -64,6 +64,7 @@ class SimTransportTest : public ::testing::TestWithParam<int> {
   }
 
   std::unique_ptr<EventQueue> events;
+  Partitions partitions;
   std::unique_ptr<SimNetwork> network;
   std::unique_ptr<SimTransport> a, b;
   Side at_a, at_b;

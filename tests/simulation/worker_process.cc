@@ -12,45 +12,24 @@ namespace baton::simulation {
 
 using transfer::TransferEvent;
 
-void Alarm::Set(MonotonicTime when) {
-  if (when >= *due_) return;
-  *due_ = when;
-  events_->At(when, [when, due = std::weak_ptr<MonotonicTime>(due_),
-                     ring = std::weak_ptr<std::function<void()>>(ring_)] {
-    const auto current = due.lock();
-    if (!current || *current != when) return;
-    *current = kNever;
-    (*ring.lock())();
-  });
-}
-
-void WorkerProcess::Thread::Post(EventQueue::Task task) {
-  tasks_.push_back(std::move(task));
-  process_->Later(process_->random_.Between(Duration(1), max_delay_), [this] {
-    const EventQueue::Task next = std::move(tasks_.front());
-    tasks_.pop_front();
-    next();
-  });
-}
-
 WorkerProcess::WorkerProcess(Environment environment, Random random,
                              std::string name, WorkerEpoch epoch,
-                             const WorkerShape& shape)
-    : environment_(environment),
-      random_(random),
-      name_(std::move(name)),
+                             const WorkerShape& shape,
+                             std::function<void()> on_death)
+    : Process(environment, random, std::move(name), std::move(on_death)),
       epoch_(epoch),
       shape_(shape),
       transfer_thread_(this, std::chrono::microseconds(200)),
       main_thread_(this, std::chrono::microseconds(100)),
-      poll_alarm_(environment.events, [this] {
-        transfer_thread_.Post([this] { PollTransfers(); });
-      }) {
+      poll_alarm_(
+          this, [this] { transfer_thread_.Post([this] { PollTransfers(); }); }),
+      scheduler_alarm_(this,
+                       [this] { OnMainThread([this] { TimePassed(); }); }) {
   auto memory = KvMemory::Create(ToyKvLayout(), shape.blocks);
   BATON_CHECK(memory.ok());
   memory_ = *std::move(memory);
   transport_ = environment_.network->NewTransport(
-      StrCat(name_, "/", epoch.value()), [this] {
+      this->name(), StrCat(this->name(), "/", epoch.value()), [this] {
         if (std::exchange(poll_posted_, true)) return;
         transfer_thread_.Post([this] { PollTransfers(); });
       });
@@ -67,21 +46,55 @@ WorkerProcess::WorkerProcess(Environment environment, Random random,
 
 WorkerProcess::~WorkerProcess() = default;
 
-void WorkerProcess::Later(Duration delay, EventQueue::Task task) {
-  environment_.events->After(delay, [this, alive = std::weak_ptr<bool>(alive_),
-                                     task = std::move(task)] {
-    if (!alive.expired()) RunUnlessFrozen(task);
+void WorkerProcess::OnClockJump() {
+  poll_alarm_.Reconsider();
+  scheduler_alarm_.Reconsider();
+}
+
+void WorkerProcess::Heal() { shape_.numeric_failure = shape_.stall = 0; }
+
+void WorkerProcess::Drain(Duration patience, std::function<void()> exited) {
+  draining_ = true;
+  exited_ = std::move(exited);
+  OnMainThread([this] {
+    DrainStarts();
+    LookWhetherDrained();
+  });
+  Later(patience, [this] {
+    OnMainThread([this] { ShutsDown(); });
+    // From here on only a frozen process or a stuck step may hold it up.
+    Later(shape_.stall_time + std::chrono::seconds(20), [this] {
+      Violation(StrCat("does not end its drain: ", pool().ledger().ToString()));
+    });
   });
 }
 
-void WorkerProcess::RunUnlessFrozen(EventQueue::Task task) {
-  const MonotonicTime now = environment_.events->now();
-  if (now >= frozen_until_) return task();
-  Later(frozen_until_ - now, std::move(task));
+void WorkerProcess::LookWhetherDrained() {
+  const bool transferring = !landings_.empty() || !pushes_.empty();
+  if (!idle() || transferring || step_ != nullptr) {
+    Later(std::chrono::milliseconds(10),
+          [this] { OnMainThread([this] { LookWhetherDrained(); }); });
+    return;
+  }
+  const Ledger& ledger = pool().ledger();
+  if (ledger.free + ledger[BlockUse::kPrefix] != pool().size()) {
+    Violation(StrCat("exits with ", ledger.ToString()));
+  }
+  environment_.events->After(Duration(0), exited_);
 }
 
-void WorkerProcess::FreezeUntil(MonotonicTime when) {
-  frozen_until_ = std::max(frozen_until_, when);
+void WorkerProcess::AnswerOnMainThread(EventQueue::Task task) {
+  ++on_their_way_;
+  OnMainThread([this, task = std::move(task)] {
+    --on_their_way_;
+    task();
+  });
+}
+
+void WorkerProcess::CheckIdleForNobody() {
+  const bool touched = step_ != nullptr || !landings_.empty() ||
+                       !pushes_.empty() || on_their_way_ > 0;
+  if (!touched && !idle()) Violation("works for nobody");
 }
 
 void WorkerProcess::OnTransferThread(EventQueue::Task task) {
@@ -94,6 +107,7 @@ void WorkerProcess::OnTransferThread(EventQueue::Task task) {
 void WorkerProcess::OpenLanding(
     std::vector<BlockRef> blocks, uint32_t token_count, Duration timeout,
     std::function<void(absl::StatusOr<v1::Ticket>)> done) {
+  ++on_their_way_;
   OnTransferThread([this, blocks = std::move(blocks), token_count, timeout,
                     done = std::move(done)] {
     transfer::LandingSpec spec;
@@ -104,28 +118,29 @@ void WorkerProcess::OpenLanding(
     }
     spec.token_count = token_count;
     spec.timeout = timeout;
-    auto ticket =
-        core_->OpenLanding(std::move(spec), environment_.events->now());
+    auto ticket = core_->OpenLanding(std::move(spec), Now());
+    if (dead()) return;
     if (ticket.ok()) landings_[LandingId(ticket->landing_id())] = blocks;
-    OnMainThread([done, ticket = std::move(ticket)] { done(ticket); });
+    --on_their_way_;
+    AnswerOnMainThread([done, ticket = std::move(ticket)] { done(ticket); });
   });
 }
 
 void WorkerProcess::CancelLanding(LandingId landing) {
-  OnTransferThread([this, landing] {
-    core_->CancelLanding(landing, environment_.events->now());
-  });
+  OnTransferThread([this, landing] { core_->CancelLanding(landing, Now()); });
 }
 
 void WorkerProcess::OpenTransfer(
     v1::Ticket ticket, MonotonicTime deadline,
     std::function<void(absl::StatusOr<TransferId>)> done) {
+  ++on_their_way_;
   OnTransferThread(
       [this, ticket = std::move(ticket), deadline, done = std::move(done)] {
-        auto transfer =
-            core_->OpenTransfer(ticket, deadline, environment_.events->now());
+        auto transfer = core_->OpenTransfer(ticket, deadline, Now());
+        if (dead()) return;
         if (transfer.ok()) pushes_[*transfer];
-        OnMainThread([done, transfer] { done(transfer); });
+        --on_their_way_;
+        AnswerOnMainThread([done, transfer] { done(transfer); });
       });
 }
 
@@ -149,18 +164,19 @@ void WorkerProcess::Seal(TransferId transfer, v1::SealContents seal) {
 }
 
 void WorkerProcess::Abort(TransferId transfer) {
-  OnTransferThread(
-      [this, transfer] { core_->Abort(transfer, environment_.events->now()); });
+  OnTransferThread([this, transfer] { core_->Abort(transfer, Now()); });
 }
 
 void WorkerProcess::PollTransfers() {
+  if (dead()) return;
   poll_posted_ = false;
   std::vector<TransferEvent> happened;
-  while (core_->Poll(environment_.events->now(), &happened)) {
+  while (core_->Poll(Now(), &happened)) {
   }
+  if (dead()) return;
   for (const TransferEvent& event : happened) {
     Noted(event);
-    OnMainThread([this, event] { TransferHappened(event); });
+    AnswerOnMainThread([this, event] { TransferHappened(event); });
   }
   if (core_->counters().crc_failures > 0 &&
       environment_.network->counters().flipped_bits == 0) {
@@ -206,7 +222,11 @@ void WorkerProcess::StartStep(StepPlan plan) {
   step_ = std::make_unique<StepPlan>(std::move(plan));
   CheckPlan(*step_);
   environment_.monitor->Count("steps");
-  const Duration work = shape_.step_time + shape_.row_time * step_->rows();
+  Duration work = shape_.step_time + shape_.row_time * step_->rows();
+  if (random_.Chance(shape_.stall)) {
+    environment_.monitor->Count("steps stalled");
+    work += shape_.stall_time;
+  }
   const Duration until_compute = random_.Between(Duration(1), work);
   Later(until_compute, [this, work, until_compute] {
     auto result = std::make_shared<StepResult>();
@@ -215,7 +235,8 @@ void WorkerProcess::StartStep(StepPlan plan) {
       const uint64_t number = step_->number;
       step_.reset();
       result->elapsed = work;
-      OnMainThread([this, number, result] { StepFinished(number, *result); });
+      AnswerOnMainThread(
+          [this, number, result] { StepFinished(number, *result); });
     });
   });
 }
@@ -239,6 +260,12 @@ void WorkerProcess::Compute(const StepPlan& plan, StepResult* result) {
   if (absl::Status status = RunToyStep(spans, result); !status.ok()) {
     Violation(StrCat("step ", plan.number, ": ", ToStd(status.message())));
     result->spans.resize(plan.spans.size());
+  }
+  for (SpanResult& span : result->spans) {
+    if (!random_.Chance(shape_.numeric_failure)) continue;
+    environment_.monitor->Count("numeric failures");
+    span.status = absl::InternalError("row 0: not finite");
+    span.draws.clear();
   }
 }
 
@@ -323,9 +350,39 @@ void WorkerProcess::CheckFences() {
       Violation(StrCat("a stale reference to block ", i, " is accepted"));
     }
   }
+  for (const BlockRef& block : earlier_) {
+    if (pool().Check(block).ok()) {
+      Violation(StrCat("a reference to block ", block.id.value(),
+                       " of an earlier life is accepted"));
+    }
+  }
+}
+
+// Tables hold what is open and nothing else.
+void WorkerProcess::CheckBounds() {
+  if (core_->open_landings() != landings_.size() ||
+      core_->open_transfers() != pushes_.size()) {
+    Violation(StrCat("the transfer core holds ", core_->open_landings(),
+                     " landings and ", core_->open_transfers(),
+                     " transfers, of ", landings_.size(), " and ",
+                     pushes_.size(), " that are open"));
+  }
+}
+
+void WorkerProcess::CheckRefusedForever(std::vector<BlockRef> earlier) {
+  earlier_ = std::move(earlier);
+}
+
+std::vector<BlockRef> WorkerProcess::AllBlocks() const {
+  std::vector<BlockRef> all;
+  for (uint32_t i = 0; i < pool().size(); ++i) {
+    all.push_back(pool().Current(BlockId(i)));
+  }
+  return all;
 }
 
 void WorkerProcess::CheckAll() {
+  if (dead()) return;
   if (absl::Status status = pool().Audit(); !status.ok()) {
     Violation(ToStd(status.message()));
   }
@@ -340,6 +397,7 @@ void WorkerProcess::CheckAll() {
   for (const auto& [transfer, blocks] : pushes_) {
     CheckHeld(blocks, {BlockUse::kSending}, "sending");
   }
+  CheckBounds();
   CheckClaims();
   CheckFences();
   if (pool().ledger()[BlockUse::kQuarantine] > 0) {
@@ -347,15 +405,11 @@ void WorkerProcess::CheckAll() {
   }
 }
 
-void WorkerProcess::Violation(std::string_view what) {
-  environment_.monitor->Violation(name_, what);
-}
-
 v1::WorkerHello WorkerProcess::Hello(v1::WorkerRole role) const {
   v1::WorkerHello hello;
   hello.set_protocol(1);
   hello.set_worker_epoch(epoch_.value());
-  hello.set_worker_id(name_);
+  hello.set_worker_id(name());
   hello.set_role(role);
   hello.set_fingerprint(std::string(32, 'f'));
   hello.set_model("toy");

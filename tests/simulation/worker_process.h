@@ -2,7 +2,6 @@
 #define BATON_TESTS_SIMULATION_WORKER_PROCESS_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,9 +15,8 @@
 #include "common/worker/step_plan.h"
 #include "kv_transfer/transfer_core.h"
 #include "proto/cluster.pb.h"
-#include "tests/simulation/monitor.h"
+#include "tests/simulation/process.h"
 #include "tests/simulation/sim_transport.h"
-#include "tests/simulation/virtual_time.h"
 
 namespace baton::simulation {
 
@@ -33,47 +31,39 @@ struct WorkerShape {
   Duration landing_timeout = std::chrono::seconds(5);
   Duration step_time = std::chrono::milliseconds(1);
   Duration row_time = std::chrono::microseconds(50);
-};
-
-// What every process of a cluster shares. Pointers outlive the processes.
-struct Environment {
-  EventQueue* events = nullptr;
-  SimNetwork* network = nullptr;
-  Monitor* monitor = nullptr;
-};
-
-// An alarm clock for a pure core: rings once at the last time it was set to.
-class Alarm {
- public:
-  Alarm(EventQueue* events, std::function<void()> ring)
-      : events_(events),
-        ring_(std::make_shared<std::function<void()>>(std::move(ring))) {}
-  void Set(MonotonicTime when);
-
- private:
-  EventQueue* events_;
-  std::shared_ptr<std::function<void()>> ring_;  // dies with the alarm
-  std::shared_ptr<MonotonicTime> due_ = std::make_shared<MonotonicTime>(kNever);
+  // Per span and per step, until the cluster is healed.
+  double numeric_failure = 0;
+  double stall = 0;
+  Duration stall_time = std::chrono::seconds(3);
 };
 
 // One life of a worker process but for its scheduler: block memory, a transfer
 // core on a "thread" of its own, a compute "thread". Threads talk through
 // queues with delays, so that what can interleave does. Checks after every
 // event that nobody uses a block that its holder has let go of.
-class WorkerProcess {
+class WorkerProcess : public Process {
  public:
   WorkerProcess(Environment environment, Random random, std::string name,
-                WorkerEpoch epoch, const WorkerShape& shape);
-  virtual ~WorkerProcess();
+                WorkerEpoch epoch, const WorkerShape& shape,
+                std::function<void()> on_death);
+  ~WorkerProcess() override;
 
-  const std::string& name() const { return name_; }
   WorkerEpoch epoch() const { return epoch_; }
   virtual const BlockPool& pool() const = 0;
   virtual bool idle() const = 0;
+  // False: it refuses work until it is replaced.
+  virtual bool healthy() const = 0;
   const transfer::TransferCore& transfers() const { return *core_; }
 
-  // As SIGSTOP and SIGCONT do: nothing of the process runs until then.
-  void FreezeUntil(MonotonicTime when);
+  // As SIGTERM does: takes nothing new, ends what is left after `patience`,
+  // then calls `exited`; all blocks must be free by then.
+  void Drain(Duration patience, std::function<void()> exited);
+  bool draining() const { return draining_; }
+  // Steps work as they should from now on.
+  void Heal();
+  // References to blocks of an earlier life at this place.
+  void CheckRefusedForever(std::vector<BlockRef> earlier);
+  std::vector<BlockRef> AllBlocks() const;
 
  protected:
   // On the transfer thread, in call order.
@@ -91,6 +81,9 @@ class WorkerProcess {
   void StartStep(StepPlan plan);
 
   // On the main thread.
+  virtual void TimePassed() = 0;
+  virtual void DrainStarts() = 0;
+  virtual void ShutsDown() = 0;
   virtual void StepFinished(uint64_t number, StepResult result) = 0;
   virtual void TransferHappened(transfer::TransferEvent event) = 0;
 
@@ -99,28 +92,17 @@ class WorkerProcess {
   }
   // Call after everything the main thread did.
   void CheckAll();
+  void WakeAt(MonotonicTime when) { scheduler_alarm_.Set(when); }
+  // Nobody wants anything of the process: then it must be idle, as soon as no
+  // step and no transfer touches its blocks.
+  void CheckIdleForNobody();
   v1::WorkerHello Hello(v1::WorkerRole role) const;
-
-  Environment environment_;
-  Random random_;
+  void OnClockJump() override;
+  void OnDeath() override { transport_->Silence(); }
 
  private:
-  // Tasks in order, each after a short delay.
-  class Thread {
-   public:
-    Thread(WorkerProcess* process, Duration max_delay)
-        : process_(process), max_delay_(max_delay) {}
-    void Post(EventQueue::Task task);
-
-   private:
-    WorkerProcess* process_;
-    Duration max_delay_;
-    std::deque<EventQueue::Task> tasks_;
-  };
-
-  // Runs `task` unless the process has died by then.
-  void Later(Duration delay, EventQueue::Task task);
-  void RunUnlessFrozen(EventQueue::Task task);
+  // Of the transfer or compute thread.
+  void AnswerOnMainThread(EventQueue::Task task);
   void OnTransferThread(EventQueue::Task task);
   void PollTransfers();
   void Noted(const transfer::TransferEvent& event);
@@ -130,26 +112,28 @@ class WorkerProcess {
                  std::initializer_list<BlockUse> uses, std::string_view what);
   void CheckClaims();
   void CheckFences();
-  void Violation(std::string_view what);
+  void CheckBounds();
+  void LookWhetherDrained();
 
-  const std::string name_;
   const WorkerEpoch epoch_;
-  const WorkerShape shape_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  MonotonicTime frozen_until_{};
+  WorkerShape shape_;
   std::unique_ptr<KvMemory> memory_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<transfer::TransferCore> core_;
   Thread transfer_thread_;
   Thread main_thread_;
   Alarm poll_alarm_;
+  Alarm scheduler_alarm_;
   bool poll_posted_ = false;
+  bool draining_ = false;
+  std::function<void()> exited_;
 
   // What is in use at this moment, as the transfer core and the compute thread
   // see it.
   std::map<LandingId, std::vector<BlockRef>> landings_;
   std::map<TransferId, std::vector<BlockRef>> pushes_;
   std::unique_ptr<StepPlan> step_;
+  uint32_t on_their_way_ = 0;  // answers to the main thread
   uint64_t last_step_ = 0;
   std::map<std::pair<uint64_t, bool>, BlockRef> claims_;
   // As of the last check, by id.
@@ -159,6 +143,7 @@ class WorkerProcess {
     bool held = false;
   };
   std::vector<Seen> seen_;
+  std::vector<BlockRef> earlier_;
 };
 
 }  // namespace baton::simulation

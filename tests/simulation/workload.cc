@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "common/base/strings.h"
+
 namespace baton::simulation {
 namespace {
 
@@ -46,19 +48,37 @@ std::string DrawStopString(const ToyAnswer& answer, Random* random) {
   return text.substr(begin, end - begin);
 }
 
+std::vector<TokenId> DrawTokens(uint64_t count, Random* random) {
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) {
+    token = static_cast<TokenId>(random->Below(kToyEnd));
+  }
+  return tokens;
+}
+
+std::vector<TokenId> DrawPrompt(const WorkloadShape& shape, Random* random) {
+  const uint64_t longest =
+      random->Chance(shape.long_prompt_rate) ? shape.max_prompt_tokens : 32;
+  const uint64_t length =
+      random->Between(1, std::min<uint64_t>(longest, shape.max_prompt_tokens));
+  const bool shared = random->Chance(shape.shared_prefix_rate);
+  std::vector<TokenId> prompt = DrawTokens(length, random);
+  if (!shared) return prompt;
+  Random prefix_random(shape.prefix_seed + random->Below(shape.prefixes));
+  std::vector<TokenId> prefix = DrawTokens(shape.prefix_tokens, &prefix_random);
+  prompt.insert(prompt.begin(), prefix.begin(), prefix.end());
+  prompt.resize(std::min<size_t>(prompt.size(), shape.max_prompt_tokens));
+  return prompt;
+}
+
 std::shared_ptr<SequenceParams> DrawParams(const WorkloadShape& shape,
                                            Random* random) {
   auto params = std::make_shared<SequenceParams>();
-  const uint64_t longest =
-      random->Chance(0.5) ? 32u : uint64_t{shape.max_prompt_tokens};
-  const uint64_t prompt =
-      random->Between(1, std::min<uint64_t>(longest, shape.max_prompt_tokens));
-  for (uint64_t i = 0; i < prompt; ++i) {
-    params->prompt.push_back(static_cast<TokenId>(random->Below(kToyEnd)));
-  }
+  params->prompt = DrawPrompt(shape, random);
   params->sampling = DrawSampling(random);
-  params->max_tokens =
-      static_cast<uint32_t>(random->Between(1, shape.max_tokens));
+  const uint64_t longest =
+      random->Chance(shape.one_token_rate) ? 1 : shape.max_tokens;
+  params->max_tokens = static_cast<uint32_t>(random->Between(1, longest));
   if (random->Chance(0.3)) {
     params->min_tokens =
         static_cast<uint32_t>(random->Between(0, params->max_tokens));
@@ -71,32 +91,54 @@ std::shared_ptr<SequenceParams> DrawParams(const WorkloadShape& shape,
   return params;
 }
 
+// What clients do wrong.
+void DrawFaults(const WorkloadShape& shape, FaultSet faults, Random random,
+                ClientPlan* plan) {
+  const bool hurried = random.Chance(shape.short_deadline_rate);
+  const Duration deadline =
+      random.Between(shape.min_deadline, shape.max_deadline / 8);
+  const bool cancels = random.Chance(shape.cancel_rate);
+  // Most phases are short: the earlier, the more often.
+  const Duration latest =
+      std::chrono::milliseconds(uint64_t{4} << random.Below(8));
+  const Duration cancel_after = random.Between(Duration(0), latest);
+  const bool slow = random.Chance(shape.slow_client_rate);
+  const auto reads = static_cast<uint32_t>(random.Between(1, 12));
+  plan->deadline = shape.max_deadline;
+  if (hurried && faults.Has(FaultKind::kShortDeadline)) {
+    plan->patient = false;
+    plan->deadline = deadline;
+  }
+  if (cancels && faults.Has(FaultKind::kCancel)) {
+    plan->cancel_after = cancel_after;
+  }
+  if (slow && faults.Has(FaultKind::kSlowClient)) plan->reads = reads;
+}
+
 }  // namespace
 
-ClientPlan DrawClient(const WorkloadShape& shape, Random* random) {
+ClientPlan DrawClient(const WorkloadShape& shape, FaultSet faults,
+                      Random random) {
   ClientPlan plan;
-  auto params = DrawParams(shape, random);
-  plan.choices = static_cast<uint32_t>(random->Between(1, shape.max_choices));
-  if (random->Chance(0.4)) {
+  plan.router = random.Next();
+  plan.arrival = random.Between(Duration(0), shape.arrivals);
+  DrawFaults(shape, faults, random.Fork(), &plan);
+  if (random.Chance(shape.other_priority_rate)) {
+    plan.priority = random.Chance(0.5) ? 0 : 2;
+  }
+  plan.tenant = StrCat("tenant-", random.Below(shape.tenants));
+  auto params = DrawParams(shape, &random);
+  if (random.Chance(shape.many_choices_rate)) {
+    plan.choices = static_cast<uint32_t>(random.Between(1, shape.max_choices));
+  }
+  if (random.Chance(shape.stop_string_rate)) {
     const ToyAnswer answer = ExpectedAnswer(
-        params, static_cast<uint32_t>(random->Below(plan.choices)));
-    for (uint64_t i = random->Between(1, 3); i > 0; --i) {
-      params->stop_strings.push_back(DrawStopString(answer, random));
+        params, static_cast<uint32_t>(random.Below(plan.choices)));
+    for (uint64_t i = random.Between(1, 3); i > 0; --i) {
+      params->stop_strings.push_back(DrawStopString(answer, &random));
     }
   }
   plan.params = std::move(params);
-  plan.arrival = random->Between(Duration(0), shape.arrivals);
-  plan.deadline = shape.max_deadline;
-  if (random->Chance(shape.short_deadline_rate)) {
-    plan.patient = false;
-    plan.deadline = random->Between(shape.min_deadline, shape.max_deadline / 8);
-  }
-  if (random->Chance(shape.cancel_rate)) {
-    // Most phases are short: the earlier, the more often.
-    const Duration latest =
-        std::chrono::milliseconds(uint64_t{4} << random->Below(8));
-    plan.cancel_after = random->Between(Duration(0), latest);
-  }
   for (uint32_t choice = 0; choice < plan.choices; ++choice) {
     plan.expected.push_back(ExpectedAnswer(plan.params, choice));
   }

@@ -1,0 +1,39 @@
+// Deadlines are the router's: what a worker's clock says is not final.
+#include <gtest/gtest.h>
+
+#include "tests/unit/router/request_flow/core_driver.h"
+
+namespace baton::router {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(RouterCoreDeadlineTest, AWorkerWhoseClockRunsAheadDoesNotEndTheRequest) {
+  CoreDriver driver;
+  const WorkerIndex prefill = driver.AddPrefill("p");
+  const WorkerIndex decode = driver.AddDecode("d");
+  const RequestId id = driver.Ask(10, 1, 8, seconds(60));
+  driver.Reserved(decode, driver.last_attempt());
+  const AttemptId first = driver.last_attempt();
+  driver.Failed(prefill, first, /*retryable=*/false,
+                absl::StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(driver.answer(id).status.has_value());
+  EXPECT_NE(driver.last_attempt(), first);
+  EXPECT_EQ(driver.core().counters().replays, 1u);
+}
+
+TEST(RouterCoreDeadlineTest, AtTheDeadlineTheRequestEnds) {
+  CoreDriver driver;
+  const WorkerIndex prefill = driver.AddPrefill("p");
+  const WorkerIndex decode = driver.AddDecode("d");
+  const RequestId id = driver.Ask(10, 1, 8, seconds(5));
+  driver.Reserved(decode, driver.last_attempt());
+  driver.Advance(seconds(5));
+  driver.Failed(prefill, driver.last_attempt(), /*retryable=*/false,
+                absl::StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(driver.answer(id).status.has_value());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(*driver.answer(id).status));
+}
+
+}  // namespace
+}  // namespace baton::router
