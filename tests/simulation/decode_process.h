@@ -25,7 +25,7 @@ class DecodeProcess : public WorkerProcess {
 
   const BlockPool& pool() const override { return scheduler_.pool(); }
   bool idle() const override { return scheduler_.idle(); }
-  bool healthy() const override { return true; }
+  bool healthy() const override { return scheduler_.healthy(); }
   const decode::DecodeScheduler& scheduler() const { return scheduler_; }
 
  private:

@@ -29,7 +29,7 @@ constexpr Mutant kMutants[] = {
     {"no_checksum", 200},
     {"duplicate_token_index", 200},
     {"replay_shifts_prompt", 50},
-    {"deadline_ignored", 100},
+    {"deadline_ignored", 400},
     {"credit_leak", 200},
     {"lost_release", 200},
     {"stale_epoch_accepted", 50},
