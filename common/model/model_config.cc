@@ -183,10 +183,16 @@ absl::StatusOr<ModelConfig> ModelConfig::FromGguf(const GgufFile& file) {
   BATON_ASSIGN_OR_RETURN(
       config.ffn_width,
       reader.Integer("llama.feed_forward_length", 1, kMaxWidth));
-  BATON_ASSIGN_OR_RETURN(
-      const double epsilon,
-      reader.Positive("llama.attention.layer_norm_rms_epsilon"));
+  constexpr std::string_view kEpsilon =
+      "llama.attention.layer_norm_rms_epsilon";
+  BATON_ASSIGN_OR_RETURN(const double epsilon, reader.Positive(kEpsilon));
+  if (epsilon > 1) {
+    return reader.Refused(kEpsilon, StrCat(epsilon), "up to 1");
+  }
   config.rms_epsilon = static_cast<float>(epsilon);
+  if (config.rms_epsilon == 0) {
+    return reader.Refused(kEpsilon, StrCat(epsilon), "above 0 in fp32");
+  }
   BATON_RETURN_IF_ERROR(ReadHeads(reader, &config));
   BATON_RETURN_IF_ERROR(ReadRope(reader, &config));
   BATON_RETURN_IF_ERROR(ReadVocabulary(file, reader, &config));

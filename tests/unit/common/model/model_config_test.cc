@@ -94,6 +94,13 @@ auto Real(float value) {
   };
 }
 
+auto Real64(double value) {
+  return [value](GgufWriter* writer, const char* key) {
+    const auto* bytes = reinterpret_cast<const char*>(&value);
+    writer->AddRaw(key, 12, std::string_view(bytes, sizeof(value)));
+  };
+}
+
 auto Text(std::string value) {
   return [value](GgufWriter* writer, const char* key) {
     writer->AddString(key, value);
@@ -162,6 +169,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"EpsilonInfinite", "llama.attention.layer_norm_rms_epsilon",
                   Real(std::numeric_limits<float>::infinity()),
                   "not supported (got inf, allowed finite and above 0)"},
+        BadConfig{"EpsilonVanishesInFp32",
+                  "llama.attention.layer_norm_rms_epsilon", Real64(1e-60),
+                  "not supported (got 1e-60, allowed above 0 in fp32)"},
+        BadConfig{"EpsilonHuge", "llama.attention.layer_norm_rms_epsilon",
+                  Real64(1e300), "not supported (got 1e+300, allowed up to 1)"},
         BadConfig{"EpsilonMissing", "llama.attention.layer_norm_rms_epsilon",
                   Missing, "missing"},
         BadConfig{"Experts", "llama.expert_count", Integer(8),
