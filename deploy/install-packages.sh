@@ -4,12 +4,13 @@
 set -euo pipefail
 
 packages=(
-  ca-certificates ccache cmake g++ git iproute2 libabsl-dev libbenchmark-dev
-  libcivetweb-dev libcli11-dev libfmt-dev libgmock-dev libgrpc++-dev
-  libgrpc-dev libgtest-dev libpcre2-dev libprotobuf-dev libspdlog-dev
-  libssl-dev libucx-dev mold nftables ninja-build nlohmann-json3-dev pkg-config
-  prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc python3
-  python3-pip python3-venv unzip
+  ca-certificates ccache clang-19 cmake g++ git iproute2 libabsl-dev
+  libbenchmark-dev libcivetweb-dev libclang-rt-19-dev libcli11-dev libfmt-dev
+  libgmock-dev libgrpc++-dev libgrpc-dev libgtest-dev libpcre2-dev
+  libprotobuf-dev libspdlog-dev libssl-dev libucx-dev mold nftables
+  ninja-build nlohmann-json3-dev pkg-config prometheus-cpp-dev
+  protobuf-compiler protobuf-compiler-grpc python3 python3-pip python3-venv
+  unzip
 )
 
 installed() {

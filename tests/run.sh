@@ -1,20 +1,28 @@
 #!/usr/bin/env bash
 # Builds everything and runs every test, from a clean clone or not.
 #
-# usage: tests/run.sh [--preset NAME] [CTEST OPTIONS]
+# usage: tests/run.sh [--preset NAME] [--no-fuzz] [CTEST OPTIONS]
 #   tests/run.sh -R bench_load       only tests whose names match
 #   tests/run.sh --preset dev        under AddressSanitizer and UBSan
+#   tests/run.sh --preset fuzz       only the fuzzers
 #   tests/run.sh -L unit             only tests with this label
+# The default preset, release, also builds and runs the fuzzers of the preset
+# fuzz for 15 seconds each, unless --no-fuzz is given.
 # The last lines and the exit status are ctest's.
 set -euo pipefail
 
 preset=release
+fuzz=true
 options=()
 while (($# > 0)); do
   case $1 in
     --preset)
       preset=${2:?--preset needs a name}
       shift 2
+      ;;
+    --no-fuzz)
+      fuzz=false
+      shift
       ;;
     -h | --help)
       sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -43,7 +51,17 @@ fi
 export BATON_MODEL_DIR=${BATON_MODEL_DIR:-$PWD/build/$preset/models}
 deploy/fetch-model.sh "$BATON_MODEL_DIR"
 
-cmake --preset "$preset"
+configuration=()
+if [[ $preset == release ]]; then
+  fuzz_dir=
+  if $fuzz; then
+    fuzz_dir=$PWD/build/fuzz
+    cmake --preset fuzz
+    cmake --build --preset fuzz --parallel "$(nproc)"
+  fi
+  configuration=("-DBATON_FUZZ_DIR=$fuzz_dir")
+fi
+cmake --preset "$preset" "${configuration[@]}"
 cmake --build --preset "$preset" --parallel "$(nproc)"
 exec ctest --test-dir "build/$preset" --output-on-failure --parallel 2 \
   "${options[@]}"

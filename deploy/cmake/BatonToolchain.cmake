@@ -21,6 +21,18 @@ add_library(baton_warnings INTERFACE)
 target_compile_options(baton_warnings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror)
 
+# The fuzz presets: clang instruments every library for libFuzzer.
+option(BATON_FUZZ "Build the fuzzers of tests/fuzz and nothing else" OFF)
+if(BATON_FUZZ)
+  # Since version 18 clang mangles absl::Cord(std::string) unlike the g++ that
+  # Debian's libraries were built with.
+  add_compile_options(-fsanitize=fuzzer-no-link -fclang-abi-compat=17)
+  # What g++ does not warn of. libstdc++ 12 calls its own deprecated
+  # get_temporary_buffer.
+  target_compile_options(baton_warnings INTERFACE
+    -Wno-deprecated-declarations -Wno-missing-designated-field-initializers)
+endif()
+
 if(BATON_SANITIZE)
   add_compile_options(-fsanitize=${BATON_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all -g1)
