@@ -206,7 +206,7 @@ class CommandFuzzer {
          if (command.has_release()) {
            Forget(session, command.release().attempt_id());
          }
-         harness_.Feed(CommandReceived{session, std::move(command)});
+         harness_.Send(session.value(), std::move(command));
        },
        [this](SessionId session) { harness_.Feed(SessionLost{session}); }}};
   // Index of the next token, by session, attempt and choice.

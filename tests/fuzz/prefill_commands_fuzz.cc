@@ -176,7 +176,7 @@ class CommandFuzzer {
   fuzz::FuzzSessions<v1::PrefillCommand> sessions_{
       {[this](SessionId session) { harness_.Feed(SessionOpened{session}); },
        [this](SessionId session, v1::PrefillCommand command) {
-         harness_.Feed(CommandReceived{session, std::move(command)});
+         harness_.Send(session.value(), std::move(command));
        },
        [this](SessionId session) { harness_.Feed(SessionLost{session}); }}};
   std::map<std::pair<SessionId, uint64_t>, int> first_;
