@@ -34,7 +34,8 @@ function(baton_fuzzer name)
     file(MAKE_DIRECTORY ${found})
     math(EXPR limit "${BATON_FUZZ_SECONDS} + 120")
     add_test(NAME ${fuzzer} COMMAND ${BATON_FUZZ_DIR}/tests/${fuzzer}
-      -max_total_time=${BATON_FUZZ_SECONDS} -len_control=20 -timeout=20 -rss_limit_mb=2048
+      -max_total_time=${BATON_FUZZ_SECONDS} -len_control=20 -timeout=20
+      -rss_limit_mb=2048
       -print_final_stats=1 -artifact_prefix=${BATON_FUZZ_DIR}/tests/${name}-
       ${found} ${corpus})
     set_tests_properties(${fuzzer} PROPERTIES LABELS fuzz TIMEOUT ${limit})
