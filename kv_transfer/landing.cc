@@ -74,7 +74,8 @@ absl::StatusOr<absl::Span<std::byte>> Landing::PostFrame(const Frame& frame,
   BATON_CHECK(state_ == LandingState::kReceiving);
   BATON_RETURN_IF_ERROR(CheckFrame(frame, payload_bytes));
   Block& block = blocks_[frame.ordinal];
-  if (block.arrival != Arrival::kMissing) {
+  if (block.arrival != Arrival::kMissing &&
+      !BATON_MUTANT("duplicate_frame_accepted")) {
     if (block.sequence == frame.sequence) return absl::Span<std::byte>();
     return absl::InvalidArgumentError(
         StrCat("ordinal: got ", frame.ordinal, " in frames ", block.sequence,

@@ -3,6 +3,7 @@
 
 #include "common/base/check.h"
 #include "common/base/failpoints.h"
+#include "common/base/mutants.h"
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "router/request_flow/router_core.h"
@@ -26,6 +27,10 @@ bool CountsSteps(AttemptPhase phase) {
 
 void RouterCore::RunTimers() {
   while (auto id = deadlines_.PopDue(now_)) {
+    if (BATON_MUTANT("deadline_ignored_while_queued") &&
+        !entries_.at(*id).flow.running()) {
+      continue;
+    }
     EndRequest(*id, absl::DeadlineExceededError("deadline: passed"));
   }
   while (auto worker = silences_.PopDue(now_)) CheckSilent(*worker);

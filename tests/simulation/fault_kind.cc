@@ -25,10 +25,11 @@ FaultSet FaultSet::All() {
   return all;
 }
 
-FaultSet FaultSet::OfClients() {
+FaultSet FaultSet::Harmless() {
   FaultSet kinds;
-  for (FaultKind kind : {FaultKind::kCommandRepeat, FaultKind::kCancel,
-                         FaultKind::kShortDeadline, FaultKind::kSlowClient}) {
+  for (FaultKind kind :
+       {FaultKind::kCommandRepeat, FaultKind::kDuplicate, FaultKind::kCancel,
+        FaultKind::kShortDeadline, FaultKind::kSlowClient}) {
     kinds.Add(kind);
   }
   return kinds;

@@ -42,9 +42,9 @@ std::string_view Name(FaultKind kind);  // "worker-crash"
 class FaultSet {
  public:
   static FaultSet All();
-  // Of kinds that keep a patient client from its answer at most by its own
+  // Of kinds that never keep a patient client from its answer, but by its own
   // doing.
-  static FaultSet OfClients();
+  static FaultSet Harmless();
 
   bool Has(FaultKind kind) const { return (bits_ & BitOf(kind)) != 0; }
   void Add(FaultKind kind) { bits_ |= BitOf(kind); }

@@ -37,6 +37,8 @@ constexpr Mutant kMutants[] = {
     {"replay_shifts_penalties", 200},
     {"session_loss_ignored", 500},
     {"worker_deadline_is_final", 300},
+    {"deadline_ignored_while_queued", 400},
+    {"duplicate_frame_accepted", 200},
 };
 
 // The first seed found in [1, last] that finds the mutant. It may well trip a

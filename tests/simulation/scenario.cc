@@ -173,9 +173,9 @@ FaultSet DrawFaults(Random random) {
 bool Scenario::harmless() const { return calm() || plan.rolling_restart; }
 
 bool Scenario::calm() const {
-  FaultSet of_cluster = faults;
-  of_cluster.Remove(FaultSet::OfClients());
-  return of_cluster.empty();
+  FaultSet harmful = faults;
+  harmful.Remove(FaultSet::Harmless());
+  return harmful.empty();
 }
 
 std::string Scenario::ToString() const {
@@ -232,9 +232,9 @@ Scenario Scenario::Draw(uint64_t seed) {
   scenario.faults = DrawFaults(random.Fork());
   const double theme = random.Unit();
   if (theme < 0.1) {
-    FaultSet of_cluster = FaultSet::All();
-    of_cluster.Remove(FaultSet::OfClients());
-    scenario.faults.Remove(of_cluster);
+    FaultSet harmful = FaultSet::All();
+    harmful.Remove(FaultSet::Harmless());
+    scenario.faults.Remove(harmful);
   } else if (theme < 0.15 && scenario.prefill_workers.size() > 1 &&
              scenario.decode_workers.size() > 1) {
     scenario.plan.rolling_restart = true;

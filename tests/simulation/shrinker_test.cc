@@ -84,10 +84,12 @@ TEST(ShrinkerTest, AMutantComesDownToAFewRequests) {
 }
 
 TEST(ShrinkerTest, ADeathOfTheProcessIsAFailureToo) {
-  chosen_mutant = "double_acknowledge";
-  const Campaign campaign = RunSeeds(1, 100);
+  chosen_mutant = "duplicate_frame_accepted";  // trips a CHECK
+  const Campaign campaign = RunSeeds(1, 200);
   ASSERT_TRUE(campaign.failure.has_value());
-  EXPECT_TRUE(RunApart(campaign.failure->seed, Restriction{}).has_value());
+  EXPECT_EQ(campaign.failure->what.substr(0, 26), "the process died of signal");
+  EXPECT_EQ(RunApart(campaign.failure->seed, Restriction{}),
+            campaign.failure->what);
   chosen_mutant = "";
 }
 

@@ -40,6 +40,8 @@ TEST(SimulationTest, PropertiesHoldForEverySeed) {
            << "\nreplay: " << ReplayCommand(seed, shrunk.restriction);
   }
   if (seeds < kSeeds) return;
+  // UNAVAILABLE is a good answer in a bad cluster, but no way of life.
+  EXPECT_GT(campaign.CountOf("ended OK"), campaign.CountOf("requests") * 3 / 4);
   // A run in which nothing happens proves nothing.
   for (const char* what : {"worker crashes",
                            "worker freezes",
