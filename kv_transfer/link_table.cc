@@ -10,6 +10,7 @@ namespace baton::transfer {
 namespace {
 
 constexpr uint32_t kMaxRefusals = 256;
+constexpr uint32_t kMaxStrangerRefusals = 1024;
 // Control messages are bounded by the frames they answer; a peer that takes
 // none while it provokes them is cut off.
 constexpr size_t kMaxMessages = 4096;
@@ -123,13 +124,25 @@ void LinkTable::Adjust(LinkId link, int users) {
   if (Link* known = Find(link); known != nullptr) known->users += users;
 }
 
-void LinkTable::Refused(LinkId link) {
+bool LinkTable::Refused(LinkId link, MonotonicTime now) {
   Link* known = Find(link);
-  if (known != nullptr && ++known->refusals >= kMaxRefusals) Close(link);
+  if (known == nullptr) return false;
+  bool guesses = ++known->refusals >= kMaxRefusals;
+  if (known->stranger) {
+    if (now >= stranger_second_) {
+      stranger_second_ = now + std::chrono::seconds(1);
+      stranger_refusals_ = 0;
+    }
+    guesses |= ++stranger_refusals_ > kMaxStrangerRefusals;
+  }
+  return guesses && Close(link);
 }
 
 void LinkTable::Accepted(LinkId link) {
-  if (Link* known = Find(link); known != nullptr) known->refusals = 0;
+  Link* known = Find(link);
+  if (known == nullptr) return;
+  known->refusals = 0;
+  known->stranger = false;
 }
 
 bool LinkTable::Close(LinkId link) {

@@ -47,8 +47,10 @@ class LinkTable {
   void Use(LinkId link) { Adjust(link, 1); }
   void Unuse(LinkId link) { Adjust(link, -1); }
 
-  // Counts a BEGIN in vain; a peer that only guesses is cut off.
-  void Refused(LinkId link);
+  // Counts a BEGIN in vain. A peer that only guesses is cut off: true. What
+  // strangers, who never had a ticket that was good, may guess in a second they
+  // share, so that connecting again does not help.
+  bool Refused(LinkId link, MonotonicTime now);
   void Accepted(LinkId link);
 
   // Closes by force; true if it was not closing yet.
@@ -63,8 +65,9 @@ class LinkTable {
     std::string address;  // empty when the peer connected
     bool closing = false;
     int users = 0;
-    uint32_t refusals = 0;
-    size_t messages = 0;  // not given back yet
+    uint32_t refusals = 0;  // since a ticket was good
+    bool stranger = true;   // none ever was
+    size_t messages = 0;    // not given back yet
     size_t frames = 0;
     size_t frame_bytes = 0;
   };
@@ -88,6 +91,8 @@ class LinkTable {
   std::map<std::string, LinkId, std::less<>> by_address_;
   std::map<SendId, Outgoing> outgoing_;
   uint64_t next_send_ = 1;
+  uint32_t stranger_refusals_ = 0;  // in the second that ends then
+  MonotonicTime stranger_second_{};
 };
 
 }  // namespace baton::transfer

@@ -94,7 +94,9 @@ void ReceivingSide::Refuse(LinkId link, const TransferKey& key,
   const AbortNotice notice = NoticeOf(status);
   context_->SendControl(link, Recipient::kHolder, key,
                         Refusal{notice.code, notice.reason});
-  context_->links.Refused(link);
+  if (context_->links.Refused(link, context_->now)) {
+    ++context_->counters.cut_off_peers;
+  }
 }
 
 void ReceivingSide::RefuseVersion(LinkId link, const TransferKey& key,

@@ -131,6 +131,7 @@ class TransferCore {
     uint64_t payload_bytes_sent = 0, payload_bytes_received = 0;
     uint64_t crc_failures = 0, refused_begins = 0, stale_messages = 0;
     uint64_t forced_closes = 0, deadlines = 0;
+    uint64_t cut_off_peers = 0;  // links closed because they only guessed
   };
   const Counters& counters() const;
   size_t open_landings() const;

@@ -12,6 +12,8 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/telemetry/log.h"
+#include "kv_transfer/breach_report.h"
 #include "kv_transfer/ticket.h"
 
 namespace baton::transfer {
@@ -99,6 +101,9 @@ struct TransferThread::Impl {
       std::lock_guard lock(mutex);
       counters = core.counters();
     }
+    if (const auto line = breaches.Next(core.counters(), MonotonicNow())) {
+      log::Warn("{}", *line);
+    }
     if (events.empty()) return;
     open_landings.fetch_sub(
         std::ranges::count_if(events, [](const TransferEvent& event) {
@@ -148,6 +153,7 @@ struct TransferThread::Impl {
 
   TransferCore core;                  // on the thread only
   std::vector<TransferEvent> events;  // on the thread only
+  BreachReport breaches;              // on the thread only
   std::thread thread;
 };
 

@@ -29,6 +29,18 @@ WorkerMetrics::WorkerMetrics(std::string role, std::string model)
       stale_messages_(metrics_.AddCounter(
           "baton_stale_messages_total",
           "Late, duplicate and unknown messages that changed nothing")),
+      refused_tickets_(
+          metrics_.AddCounter("baton_transfer_breaches_total",
+                              "What peers did wrong in transfers, by kind",
+                              {{"kind", "refused_ticket"}})),
+      damaged_messages_(
+          metrics_.AddCounter("baton_transfer_breaches_total",
+                              "What peers did wrong in transfers, by kind",
+                              {{"kind", "damaged_message"}})),
+      cut_off_peers_(
+          metrics_.AddCounter("baton_transfer_breaches_total",
+                              "What peers did wrong in transfers, by kind",
+                              {{"kind", "cut_off_peer"}})),
       step_seconds_(metrics_.AddHistogram("baton_step_seconds",
                                           "Time of a forward pass", {},
                                           Metrics::SecondsBuckets())),
@@ -77,6 +89,9 @@ void WorkerMetrics::Publish(const Ledger& ledger,
   RaiseTo(decode_tokens_, counters.decode_tokens);
   RaiseTo(transfer_failures_, counters.transfer_failures);
   RaiseTo(stale_messages_, counters.stale_messages + transfers.stale_messages);
+  RaiseTo(refused_tickets_, transfers.refused_begins);
+  RaiseTo(damaged_messages_, transfers.crc_failures);
+  RaiseTo(cut_off_peers_, transfers.cut_off_peers);
   RaiseTo(transfer_bytes_,
           transfers.payload_bytes_sent + transfers.payload_bytes_received);
 }

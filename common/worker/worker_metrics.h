@@ -40,6 +40,9 @@ class WorkerMetrics {
   prometheus::Counter& transfer_bytes_;
   prometheus::Counter& transfer_failures_;
   prometheus::Counter& stale_messages_;
+  prometheus::Counter& refused_tickets_;
+  prometheus::Counter& damaged_messages_;
+  prometheus::Counter& cut_off_peers_;
   prometheus::Histogram& step_seconds_;
   prometheus::Histogram& batch_rows_;
   prometheus::Histogram& batch_sequences_;

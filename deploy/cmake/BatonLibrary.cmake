@@ -30,10 +30,12 @@ function(baton_binary name)
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 endfunction()
 
-# baton_test(NAME SRCS ... DEPS ... LABEL unit|conformance|...  TIMEOUT s)
-#   A GoogleTest executable, registered with ctest as one test per binary.
+# baton_test(NAME SRCS ... DEPS ... LABEL unit|conformance|...  TIMEOUT s [TSAN])
+#   A GoogleTest executable, registered with ctest as one test per binary. TSAN:
+#   it has threads of ours and is worth running under ThreadSanitizer (label
+#   tsan: tests/run.sh --preset tsan -L tsan).
 function(baton_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TSAN" "LABEL;TIMEOUT" "SRCS;DEPS")
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE baton_warnings ${arg_DEPS}
     GTest::gmock GTest::gtest_main)
@@ -47,6 +49,9 @@ function(baton_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL}
+  if(arg_TSAN)
+    list(APPEND arg_LABEL tsan)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}"
     TIMEOUT ${arg_TIMEOUT})
 endfunction()
