@@ -59,6 +59,7 @@ TABLE = {
     "common/worker": WORKER,
     "kv_transfer": ["common/base", "common/telemetry", "common/tokens",
                     "common/kv_cache", "kernels/api", "proto"],
+    "kv_transfer/fault": ["kv_transfer", "common/base"],
     "kv_transfer/loopback": ["kv_transfer", "common/base"],
     "kv_transfer/ucx": ["kv_transfer", "common/base"],
     "router": ROUTER,

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "kv_transfer/fault/fault_transport.h"
 #include "kv_transfer/loopback/loopback_transport.h"
 #include "kv_transfer/ucx/ucx_transport.h"
 
@@ -13,7 +14,9 @@ std::string TransportUnderTest() {
   return kind == nullptr ? "loopback" : kind;
 }
 
-std::unique_ptr<Transport> MakeTransportUnderTest() {
+namespace {
+
+std::unique_ptr<Transport> MakePlainTransport() {
   if (TransportUnderTest() == "loopback") {
     static LoopbackHub hub;
     return hub.MakeTransport();
@@ -24,6 +27,16 @@ std::unique_ptr<Transport> MakeTransportUnderTest() {
     std::abort();
   }
   return *std::move(transport);
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> MakeTransportUnderTest() {
+  if (std::getenv("BATON_TRANSPORT_DECORATED") == nullptr) {
+    return MakePlainTransport();
+  }
+  return std::make_unique<FaultTransport>(MakePlainTransport(),
+                                          std::vector<FaultSpec>());
 }
 
 LinkId Node::Connect(const Node& peer) {

@@ -12,7 +12,8 @@
 
 namespace baton::transfer {
 
-// The kind of transport under test, from BATON_TRANSPORT: "loopback" or "ucx".
+// The kind of transport under test, from BATON_TRANSPORT: "loopback" or "ucx";
+// in a FaultTransport without faults if BATON_TRANSPORT_DECORATED is set.
 std::string TransportUnderTest();
 // A transport of that kind; all of one process can reach each other.
 std::unique_ptr<Transport> MakeTransportUnderTest();
