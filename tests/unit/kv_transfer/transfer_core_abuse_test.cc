@@ -99,6 +99,49 @@ TEST(LandingGuessTest, AMillionRandomIdsFindNothing) {
   EXPECT_TRUE(table.Redeem(LinkId(1), terms.key, terms.begin, kNow).ok());
 }
 
+// CASES 3.113: whichever bit of a ticket is flipped on its way, it is refused,
+// unless the bit says nothing about which blocks go where.
+TEST_F(TransferCoreAbuseTest, EverySingleBitOfATicketMatters) {
+  Open();
+  const size_t bits = 8 * ticket.SerializeAsString().size();
+  size_t refused = 0;
+  for (size_t bit = 0; bit < bits; ++bit) {
+    SCOPED_TRACE(bit);
+    CoreFixture f;
+    const Ticket good = f.Open();
+    std::string bytes = good.SerializeAsString();
+    bytes[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    Ticket bad;
+    if (!bad.ParseFromString(bytes)) {
+      ++refused;
+      continue;
+    }
+    const auto opened =
+        f.holder.core.OpenTransfer(bad, f.now + seconds(1), f.now);
+    if (!opened.ok()) {
+      EXPECT_TRUE(absl::IsInvalidArgument(opened.status()));
+      ++refused;
+      continue;
+    }
+    f.transfer = *opened;
+    f.PushAllAndSeal();
+    f.Flow();
+    if (!f.receiver.All<LandingVerified>().empty()) {
+      EXPECT_TRUE(f.source == f.target);
+      bad.set_timeout_ms(good.timeout_ms());
+      bad.DiscardUnknownFields();
+      EXPECT_EQ(bad.SerializeAsString(), good.SerializeAsString());
+      continue;
+    }
+    ++refused;
+    f.Settle();
+    EXPECT_EQ(f.holder.All<TransferFailed>().size(), 1u);
+    EXPECT_EQ(f.receiver.All<LandingFailed>().size(), 1u) << "unused";
+    EXPECT_TRUE(f.AllOver());
+  }
+  EXPECT_GT(refused, bits * 9 / 10);
+}
+
 // CASES 1.26, 2.24: both sides time out on their own, whenever the cut comes.
 TEST_F(TransferCoreAbuseTest, TheLinkIsCutBothWays) {
   for (size_t delivered = 0; delivered <= 5; ++delivered) {

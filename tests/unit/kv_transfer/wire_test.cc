@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -148,6 +149,12 @@ TEST(WireTest, SaysWhatIsWrong) {
   EXPECT_EQ(
       error(999, 0, {Recipient::kReceiver, Frame{}, 100, 0}, 99).message(),
       "length: header says 100, got 99 bytes");
+  // CASES 3.104.
+  const std::vector<std::byte> payload(100);
+  auto header = HeaderOf({Recipient::kReceiver, Frame{}, 100, 0}, payload);
+  std::fill_n(header.begin() + 12, 4, std::byte{0xff});
+  EXPECT_EQ(DecodeHeader(header, 100).status().message(),
+            "length: header says 4294967295, got 100 bytes");
   EXPECT_EQ(error(999, 0, {Recipient::kHolder, Ack{}, 10, 0}, 10).message(),
             "length: got 10 for type 4, allowed 0");
   EXPECT_TRUE(
