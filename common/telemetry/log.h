@@ -3,6 +3,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <cstdint>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -25,16 +26,21 @@ struct LogOptions {
 // One line per call on standard error:
 //   2025-01-31T12:00:00.000Z I decode: worker ready
 // A thread of its own writes; when it cannot keep up (a blocked pipe) the
-// oldest lines are dropped, so no caller ever waits. Control characters are
-// escaped and a line ends after 4 KiB. Prompts and generated text are never
-// logged. Thread-safe once InitLogging has returned; before that, lines are
-// written synchronously at level info. Lines still queued are written when the
-// process exits; call it once.
+// oldest lines are dropped, so no caller ever waits. Lines that cannot be
+// written (a full disk, a closed pipe) are dropped too; a line says how many
+// were once that works again. Control characters are escaped and a line ends
+// after 4 KiB. Prompts and generated text are never logged. Thread-safe once
+// InitLogging has returned; before that, lines are written synchronously at
+// level info. Lines still queued are written when the process exits, for at
+// most a second; call it once.
 void InitLogging(const LogOptions& options);
 
-// Writes what is queued and ends the process without running destructors.
-// Servers end with it once they have drained: gRPC 1.51 now and then aborts
-// while its callback threads are torn down.
+// Lines dropped so far.
+uint64_t DroppedLines();
+
+// Writes what is queued, for at most a second, and ends the process without
+// running destructors. Servers end with it once they have drained: gRPC 1.51
+// now and then aborts while its callback threads are torn down.
 [[noreturn]] void ExitProcess(int code);
 
 bool Enabled(Level level);

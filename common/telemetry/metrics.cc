@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/telemetry/log.h"
 
 namespace baton {
 namespace {
@@ -29,7 +30,9 @@ Metrics::Labels ConstantLabels(std::string role, std::string model) {
 
 Metrics::Metrics(std::string role, std::string model)
     : constant_labels_(ConstantLabels(std::move(role), std::move(model))),
-      registry_(std::make_shared<prometheus::Registry>()) {}
+      registry_(std::make_shared<prometheus::Registry>()),
+      dropped_lines_(AddCounter("baton_log_lines_dropped_total",
+                                "Log lines that could not be written.")) {}
 
 prometheus::Counter& Metrics::AddCounter(const std::string& name,
                                          const std::string& help,
@@ -84,6 +87,12 @@ const Metrics::Buckets& Metrics::CountBuckets() {
 }
 
 std::string Metrics::Render() const {
+  {
+    std::lock_guard lock(render_mutex_);
+    const double missing =
+        static_cast<double>(log::DroppedLines()) - dropped_lines_.Value();
+    if (missing > 0) dropped_lines_.Increment(missing);
+  }
   return prometheus::TextSerializer().Serialize(registry_->Collect());
 }
 

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,15 @@ class Metrics {
   // Powers of two from 1 to 2^17, for tokens and batch sizes.
   static const Buckets& CountBuckets();
 
-  // The text exposition format of all series.
+  // The text exposition format of all series, among them
+  // baton_log_lines_dropped_total of the process.
   std::string Render() const;
 
  private:
   const Labels constant_labels_;
   std::shared_ptr<prometheus::Registry> registry_;
+  prometheus::Counter& dropped_lines_;
+  mutable std::mutex render_mutex_;  // counters only ever grow
 };
 
 }  // namespace baton

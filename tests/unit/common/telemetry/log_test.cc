@@ -1,9 +1,14 @@
 #include "common/telemetry/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <string>
+#include <thread>
 
 namespace baton::log {
 namespace {
@@ -66,6 +71,55 @@ TEST(LogDeathTest, CutsLongLines) {
 
 TEST(LogDeathTest, WorksBeforeInit) {
   EXPECT_LOGGED(Info("early"), HasSubstr("I baton: early\n"));
+}
+
+// The exit status says what went wrong in the process of its own.
+enum Failure { kNone, kWaited, kNotCounted };
+
+TEST(LogDeathTest, ABlockedPipeCostsLinesAndNoTime) {
+  EXPECT_EXIT(
+      {
+        int ends[2];
+        if (pipe(ends) != 0) std::abort();
+        dup2(ends[1], STDERR_FILENO);
+        InitLogging({Level::kInfo, "router"});
+        for (int i = 0; i < 20'000; ++i) Info("{}", std::string(100, 'x'));
+        if (DroppedLines() < 5'000) ExitProcess(kNotCounted);
+        std::thread([] {
+          std::this_thread::sleep_for(std::chrono::seconds(20));
+          std::_Exit(kWaited);
+        }).detach();
+        ExitProcess(kNone);
+      },
+      testing::ExitedWithCode(kNone), "");
+}
+
+TEST(LogDeathTest, AFullDiskCostsLines) {
+  EXPECT_EXIT(
+      {
+        dup2(open("/dev/full", O_WRONLY), STDERR_FILENO);
+        InitLogging({Level::kInfo, "router"});
+        for (int i = 0; i < 10; ++i) Info("lost");
+        while (DroppedLines() < 10) std::this_thread::yield();
+        ExitProcess(kNone);
+      },
+      testing::ExitedWithCode(kNone), "");
+}
+
+TEST(LogDeathTest, TellsWhatWasLostOnceItCanWriteAgain) {
+  EXPECT_LOGGED(
+      {
+        const int working = dup(STDERR_FILENO);
+        dup2(open("/dev/full", O_WRONLY), STDERR_FILENO);
+        InitLogging({Level::kInfo, "router"});
+        for (int i = 0; i < 7; ++i) Info("lost");
+        while (DroppedLines() < 7) std::this_thread::yield();
+        dup2(working, STDERR_FILENO);
+        Info("found");
+      },
+      AllOf(HasSubstr("I router: found\n"),
+            HasSubstr("W router: 7 log lines were lost, 7 in all\n"),
+            Not(HasSubstr("I router: lost"))));
 }
 
 TEST(ParseLevelTest, KnowsFourNames) {

@@ -30,6 +30,12 @@ TEST(MetricsTest, LeavesOutAnEmptyModel) {
               HasSubstr("baton_queue_requests{role=\"router\"} 1\n"));
 }
 
+TEST(MetricsTest, CountsLostLogLines) {
+  Metrics metrics("router", "");
+  EXPECT_THAT(metrics.Render(),
+              HasSubstr("baton_log_lines_dropped_total{role=\"router\"} 0\n"));
+}
+
 TEST(MetricsTest, SameNameAndLabelsIsTheSameSeries) {
   Metrics metrics("router", "");
   prometheus::Counter& first =
