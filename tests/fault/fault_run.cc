@@ -121,6 +121,11 @@ absl::Status FaultedCluster::Recovered(Duration limit) {
     }
   }
   if (absl::Status s = cluster_->WaitWorkersReady(limit); !s.ok()) return s;
+  // By timers alone: no request may be needed to clean up.
+  if (absl::Status s = cluster_->WaitPoolsIdle(deadline - MonotonicNow());
+      !s.ok()) {
+    return Because("blocks are missing in the idle cluster", s);
+  }
   const Answer again = cluster_->Generate(ShortRequest());
   if (absl::Status s = SameAnswer(again, Calm(ShortRequest())); !s.ok()) {
     return Because("does not serve again", s);

@@ -47,7 +47,9 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Start(Launch launch) {
           ? launch.log_file
           : absl::StrCat(launch.work_dir, "/", launch.name, ".log");
   unlink(process->ready_file_.c_str());
-  const std::string path = absl::StrCat(BATON_BIN_DIR, "/", launch.binary);
+  const char* bin = std::getenv("BATON_BIN_DIR");
+  const std::string path =
+      absl::StrCat(bin != nullptr ? bin : BATON_BIN_DIR, "/", launch.binary);
   std::vector<std::string> args = {path};
   for (std::string& flag : launch.flags) args.push_back(std::move(flag));
   args.push_back(absl::StrCat("--ready-file=", process->ready_file_));

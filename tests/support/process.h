@@ -16,7 +16,7 @@ namespace baton::testing {
 
 // How to start a process.
 struct Launch {
-  std::string binary;  // in the build's bin folder
+  std::string binary;  // in the build's bin folder or $BATON_BIN_DIR
   std::vector<std::string> flags;
   std::string name;
   std::string work_dir;  // for its ready file and log

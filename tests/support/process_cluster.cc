@@ -59,7 +59,11 @@ absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartWorker(
     bool prefill, int index, const std::string& listen) {
   const std::string name =
       absl::StrCat(prefill ? "prefill-" : "decode-", index);
-  std::vector<std::string> flags = {absl::StrCat("--worker-id=", name)};
+  const auto place = options_.places.find(name);
+  const bool renamed =
+      place != options_.places.end() && !place->second.worker_id.empty();
+  std::vector<std::string> flags = {
+      absl::StrCat("--worker-id=", renamed ? place->second.worker_id : name)};
   Append(&flags, options_.worker_flags);
   Append(&flags, prefill ? options_.prefill_flags : options_.decode_flags);
   const char* binary = options_.loopback_pair ? "baton-loopback-pair"

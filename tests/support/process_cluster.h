@@ -22,6 +22,7 @@ struct Place {
   int network = -1;                // see Launch
   int log_fd = -1;
   std::string log_file = "";
+  std::string worker_id = "";  // instead of its name
   std::vector<std::string> flags = {};
 };
 

@@ -1,0 +1,183 @@
+// Every few seconds something is killed or stopped, for as long as
+// BATON_CHAOS_SECONDS says (the default is short), under a mixed load with
+// cancels. BATON_CHAOS_SEED draws another order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/fault/fault_run.h"
+#include "tests/fault/load_clients.h"
+#include "tests/support/proc_state.h"
+
+namespace baton::testing {
+namespace {
+
+constexpr auto kBetween = std::chrono::seconds(5);
+constexpr auto kRecovery = std::chrono::seconds(60);
+
+int Number(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  int value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// Resident memory of one process over time.
+class MemoryTrace {
+ public:
+  void Add(double seconds, double kib) { points_.push_back({seconds, kib}); }
+
+  // Least squares over the second half, when caches are warm, times its
+  // length.
+  double GrowthKib() const {
+    const size_t first = points_.size() / 2;
+    const auto n = static_cast<double>(points_.size() - first);
+    if (n < 3) return 0;
+    double x = 0, y = 0, xx = 0, xy = 0;
+    for (size_t i = first; i < points_.size(); ++i) {
+      x += points_[i].first;
+      y += points_[i].second;
+      xx += points_[i].first * points_[i].first;
+      xy += points_[i].first * points_[i].second;
+    }
+    const double slope = (n * xy - x * y) / (n * xx - x * x);
+    return slope * (points_.back().first - points_[first].first);
+  }
+  double last_kib() const {
+    return points_.empty() ? 0 : points_.back().second;
+  }
+
+ private:
+  std::vector<std::pair<double, double>> points_;
+};
+
+class ChaosTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto model = SmolLm2Path();
+    ASSERT_TRUE(model.ok()) << model.status();
+    ClusterOptions options;
+    options.model = *model;
+    options.routers = options.prefill = options.decode = 2;
+    options.worker_flags = {"--threads=1", "--kv-blocks=400"};
+    options.decode_flags = {"--disaggregation=always"};
+    options.router_flags = {"--stall-timeout=2s", "--silence-timeout=3s",
+                            "--max-replays=8", "--unavailable-grace=10s",
+                            "--startup-grace=10s"};
+    auto cluster = FaultedCluster::Start(options);
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = *std::move(cluster);
+  }
+
+  ProcessCluster& processes() { return cluster_->processes(); }
+
+  absl::Status Restart(int which) {
+    const int i = which % 2;
+    absl::Status status = which < 2   ? processes().RestartRouter(i)
+                          : which < 4 ? processes().RestartPrefill(i)
+                                      : processes().RestartDecode(i);
+    if (status.ok() && which < 2) clients_->RouterChanges(i);
+    return status;
+  }
+
+  // One fault, its proof, and its end. The second process of each kind is
+  // never killed: its memory is watched.
+  absl::Status Strike(std::mt19937* random) {
+    const int which = static_cast<int>((*random)() % 6);
+    Process* const victim = processes().processes()[which];
+    const bool kill = which % 2 == 0 && (*random)() % 2 == 0;
+    std::unique_ptr<Fault> fault;
+    if (kill) {
+      if (which < 2) clients_->RouterChanges(which);
+      fault = std::make_unique<KillFault>(
+          victim, victim->pid(), [this, which] { return Restart(which); });
+    } else {
+      fault = std::make_unique<StopFault>(victim, victim->pid());
+    }
+    fault->Inject();
+    std::this_thread::sleep_for(std::chrono::milliseconds((*random)() % 4000));
+    absl::Status effect = fault->TookEffect();
+    absl::Status healed = fault->Heal();
+    ++(kill ? kills_ : stops_);
+    return effect.ok() ? healed : effect;
+  }
+
+  void SampleMemory(double seconds) {
+    for (const Process* process : processes().processes()) {
+      if (process->name().back() != '1') continue;
+      memory_[process->name()].Add(
+          seconds, static_cast<double>(ResidentKib(process->pid())));
+    }
+  }
+
+  std::vector<std::string> DeadProcesses() {
+    std::vector<std::string> dead;
+    for (Process* process : processes().processes()) {
+      if (process->alive()) continue;
+      dead.push_back(absl::StrCat(process->name(), ": ", process->LogTail()));
+    }
+    return dead;
+  }
+
+  std::unique_ptr<FaultedCluster> cluster_;
+  std::unique_ptr<LoadClients> clients_;
+  std::map<std::string, MemoryTrace> memory_;
+  int kills_ = 0, stops_ = 0;
+};
+
+TEST_F(ChaosTest, EveryRequestEndsOnceWhateverDies) {
+  const int seconds = Number("BATON_CHAOS_SECONDS", 30);
+  const int seed = Number("BATON_CHAOS_SEED", 1);
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  LoadClients::Options load;
+  load.clients = 6;
+  load.requests = seconds > 120 ? 24 : 8;
+  load.cancel_share = 0.2;
+  load.seed = static_cast<uint64_t>(seed);
+  auto clients = LoadClients::Start(&processes(), load);
+  ASSERT_TRUE(clients.ok()) << clients.status();
+  clients_ = *std::move(clients);
+
+  const MonotonicTime start = MonotonicNow();
+  const MonotonicTime end = start + std::chrono::seconds(seconds);
+  while (MonotonicNow() < end) {
+    const MonotonicTime next = MonotonicNow() + kBetween;
+    ASSERT_EQ(Strike(&random), absl::OkStatus());
+    ASSERT_EQ(DeadProcesses(), std::vector<std::string>());
+    SampleMemory(Seconds(MonotonicNow() - start));
+    std::this_thread::sleep_until(std::min(next, end));
+  }
+  clients_->Stop();
+  EXPECT_EQ(DeadProcesses(), std::vector<std::string>());
+  EXPECT_EQ(cluster_->Recovered(kRecovery), absl::OkStatus());
+
+  const LoadClients::Counts counts = clients_->counts();
+  std::printf(
+      "chaos: seed %d, %d s, %d kills, %d stops; %lu completed as when quiet "
+      "(%lu after a replay), %lu cancelled, %lu lost with their router, %lu "
+      "redirected\n",
+      seed, seconds, kills_, stops_, counts.completed, counts.replayed,
+      counts.cancelled, counts.lost_with_router, counts.redirected);
+  EXPECT_EQ(clients_->failures(), std::vector<std::string>());
+  EXPECT_GT(kills_ + stops_, seconds / 12);
+  EXPECT_GT(counts.completed, static_cast<uint64_t>(seconds) / 3);
+  EXPECT_GT(counts.cancelled, 0u);
+  for (const auto& [name, trace] : memory_) {
+    std::printf("chaos: %s: %.0f KiB, grew by %.0f KiB in the second half\n",
+                name.c_str(), trace.last_kib(), trace.GrowthKib());
+    // Less than the noise of allocators; a leak per request shows in minutes.
+    if (seconds >= 300) {
+      EXPECT_LT(trace.GrowthKib(), 8 << 10) << name;
+    }
+  }
+  EXPECT_EQ(processes().Drain(), absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace baton::testing
