@@ -255,7 +255,7 @@ TEST_F(DescriptorTest, NoDescriptorIsLeft) {
 // goes on: no deadline fires twice, no wait is negative.
 TEST(SuspendTest, EverythingStopsForSeconds) {
   ClusterOptions options = SmallCluster();
-  options.router_flags = {"--stall-timeout=2s", "--silence-timeout=2s"};
+  options.router_flags = {"--stall-timeout=6s", "--silence-timeout=6s"};
   auto started = StartFaulted(options);
   ASSERT_TRUE(started.ok()) << started.status();
   FaultedCluster& cluster = **started;
