@@ -1,6 +1,8 @@
 #include "common/base/host_port.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,7 +68,11 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text) {
 }
 
 bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  if (host == "localhost" || host == "::1") return true;
+  // All four numbers: "127.example" is a name.
+  in_addr address{};
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 &&
+         ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 absl::Status ListenError(const HostPort& address) {

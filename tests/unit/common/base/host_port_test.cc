@@ -42,6 +42,9 @@ TEST(HostPortTest, KnowsLoopback) {
   EXPECT_FALSE(IsLoopback("0.0.0.0"));
   EXPECT_FALSE(IsLoopback("::"));
   EXPECT_FALSE(IsLoopback("localhost.example.org"));
+  EXPECT_FALSE(IsLoopback("127.example.org"));
+  EXPECT_FALSE(IsLoopback("127.0.0.1.example.org"));
+  EXPECT_FALSE(IsLoopback("128.0.0.1"));
 }
 
 TEST(ListenErrorTest, SaysThatTheAddressIsInUse) {
