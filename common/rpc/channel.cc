@@ -7,6 +7,13 @@ namespace {
 
 int ToMs(Duration d) { return static_cast<int>(Milliseconds(d)); }
 
+std::shared_ptr<grpc::ChannelCredentials> Credentials(
+    const ChannelOptions& options) {
+  if (options.tls == nullptr) return grpc::InsecureChannelCredentials();
+  if (options.peer_roles.empty()) return options.tls->ForHost();
+  return options.tls->ForPeer(options.peer_roles);
+}
+
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
@@ -22,8 +29,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
                    ToMs(options.min_reconnect_backoff));
+  // Despite its name the time that one attempt gets at least.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
-                   ToMs(options.min_reconnect_backoff));
+                   ToMs(options.connect_timeout));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
                    ToMs(options.max_reconnect_backoff));
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -31,8 +39,14 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   if (options.own_connection) {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   }
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  if (options.stream_window_bytes > 0) {
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                     options.stream_window_bytes);
+  }
+  if (!options.server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.server_name);
+  }
+  return grpc::CreateCustomChannel(address, Credentials(options), arguments);
 }
 
 }  // namespace baton

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/rpc/grpc_log.h"
+#include "common/rpc/tls_options.h"
 
 namespace baton {
 namespace {
@@ -43,13 +44,9 @@ RpcServer::~RpcServer() { Shutdown(Duration::zero()); }
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const ListenOptions& options, const std::vector<grpc::Service*>& services) {
   BATON_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.address));
-  if (!IsLoopback(address.host) && !options.insecure_any_address) {
-    return absl::FailedPreconditionError(StrCat(
-        options.address,
-        ": refused without --insecure: plain text on an address that other "
-        "machines can reach; listen on 127.0.0.1 or say that the network is "
-        "trusted"));
-  }
+  BATON_RETURN_IF_ERROR(CheckPlainText("", options.address,
+                                       options.tls != nullptr,
+                                       options.insecure_any_address));
   RouteGrpcLog();
   EnableHealthServiceOnce();
   if (options.reflection) EnableReflectionOnce();
@@ -57,7 +54,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address.ToString(),
-                           grpc::InsecureServerCredentials(), &port);
+                           options.tls == nullptr
+                               ? grpc::InsecureServerCredentials()
+                               : options.tls->ForServer(options.admitted),
+                           &port);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -70,6 +70,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinClientPingMs);
+  if (options.stream_window_bytes > 0) {
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                               options.stream_window_bytes);
+  }
   for (grpc::Service* service : services) builder.RegisterService(service);
 
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();

@@ -9,13 +9,15 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/monotonic_time.h"
+#include "common/rpc/peer_role.h"
+#include "common/rpc/tls_credentials.h"
 
 namespace baton {
 
 struct ListenOptions {
   std::string address;  // host:port; port 0 takes any free one
-  // Plain text on an address that other machines can reach. Without it only
-  // loopback addresses are accepted.
+  // Plain text on an address that other machines can reach. Without it and
+  // without TLS only loopback addresses are accepted.
   bool insecure_any_address = false;
   int max_message_bytes = 16 << 20;   // received; sent is unlimited
   int max_metadata_bytes = 16 << 10;  // headers of one call
@@ -24,6 +26,12 @@ struct ListenOptions {
   Duration keepalive_time = std::chrono::seconds(20);
   Duration keepalive_timeout = std::chrono::seconds(10);
   bool reflection = false;
+  // Null: plain text. With TLS, peers must have one of these roles; with none,
+  // they need no certificate.
+  std::shared_ptr<const TlsCredentials> tls{};
+  std::vector<PeerRole> admitted{};
+  // Bytes of one stream that a peer may send ahead; 0: as gRPC has it.
+  int stream_window_bytes = 0;
 };
 
 // A gRPC server with the health service (grpc.health.v1). Thread-safe, but

@@ -77,7 +77,7 @@ THIRD_PARTY = {
     "CivetServer.h": ["common/telemetry"],
     "civetweb.h": ["common/telemetry"],
     "spdlog/": ["common/telemetry"],
-    "openssl/": ["common/base", "common/tokens"],
+    "openssl/": ["common/base", "common/tokens", "common/rpc"],
     "nlohmann/": ["common/model_file", "common/cost_model", "common/base",
                   "router/front_door", "router/client", "main"],
     "pcre2.h": ["common/tokenizer"],

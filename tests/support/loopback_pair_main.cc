@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   baton::WorkerOptions options("pair");
   baton::ConfigParser parser("baton-loopback-pair",
                              "Both workers in one process.");
-  options.Register(&parser);
+  options.Register(&parser, baton::PeerRole::kPrefill);
   parser.ParseOrExit(argc, argv);
   baton::log::InitLogging({.role = "pair"});
   const absl::Status status = baton::Serve(options, &stop);
