@@ -24,7 +24,7 @@ struct DecodeWorkerOptions : WorkerOptions {
 
   DecodeWorkerOptions() : WorkerOptions("decode-0") {}
   void Register(ConfigParser* parser) {
-    WorkerOptions::Register(parser);
+    WorkerOptions::Register(parser, PeerRole::kDecode);
     parser->AddChoice("disaggregation", &disaggregation,
                       {"never", "always", "auto"},
                       "when prompts are prefilled by another worker");
@@ -63,7 +63,7 @@ int Main(int argc, char** argv) {
                            kernels::ParseIsa(options.isa));
     return kernels::MakeCpuBackend({.isa = isa, .threads = threads});
   };
-  wiring.make_transport = [&] {
+  wiring.make_transport = [&](std::shared_ptr<const TlsCredentials>) {
     transfer::UcxOptions ucx;
     ucx.trusted_network = options.trusted_network;
     return transfer::MakeUcxTransport(ucx);

@@ -19,7 +19,7 @@ int Main(int argc, char** argv) {
   ConfigParser parser("baton-prefill-worker",
                       "Computes prompts and hands their KV to a decode "
                       "worker.");
-  options.Register(&parser);
+  options.Register(&parser, PeerRole::kPrefill);
   parser.ParseOrExit(argc, argv);
 
   WorkerWiring wiring;
@@ -30,7 +30,7 @@ int Main(int argc, char** argv) {
                            kernels::ParseIsa(options.isa));
     return kernels::MakeCpuBackend({.isa = isa, .threads = threads});
   };
-  wiring.make_transport = [&] {
+  wiring.make_transport = [&](std::shared_ptr<const TlsCredentials>) {
     transfer::UcxOptions ucx;
     ucx.trusted_network = options.trusted_network;
     return transfer::MakeUcxTransport(ucx);

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "common/base/cpu_check.h"
+#include "common/base/host_port.h"
 #include "common/base/random_bytes.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/rpc_server.h"
+#include "common/rpc/tls_credentials.h"
 #include "common/telemetry/admin_server.h"
 #include "common/telemetry/log.h"
 #include "common/telemetry/metrics.h"
@@ -52,6 +54,16 @@ void Drain(RouterDriver* driver, Duration timeout,
   }
 }
 
+void WarnOfPlainText(const RouterConfig& config) {
+  for (const auto* list : {&config.prefill, &config.decode}) {
+    for (const std::string& address : *list) {
+      const auto parsed = ParseHostPort(address);
+      if (!parsed.ok() || IsLoopback(parsed->host)) continue;
+      log::Warn("prompts travel to {} in plain text: there is no TLS", address);
+    }
+  }
+}
+
 // Returns only when the router cannot start.
 absl::Status Serve(const RouterConfig& config,
                    const std::atomic<int>& signals) {
@@ -67,18 +79,27 @@ absl::Status Serve(const RouterConfig& config,
     BATON_ASSIGN_OR_RETURN(tokens, ApiTokenFile::Open(config.api_tokens));
     log::Info("{} API tokens; every call needs one", tokens->tokens()->size());
   }
+  MembershipOptions members = config.Members(RouterEpoch(RandomNonZero64()));
+  if (config.tls.enabled()) {
+    BATON_ASSIGN_OR_RETURN(
+        members.link.tls,
+        TlsCredentials::Load(config.tls.files, PeerRole::kRouter));
+  } else {
+    WarnOfPlainText(config);
+  }
+  const std::shared_ptr<const TlsCredentials> tls = members.link.tls;
+
   Metrics metrics("router", model.name);
   RouterMetrics router_metrics(&metrics);
   std::unique_ptr<RpcServer> server;
-  RouterDriver driver(config.CoreOptions(vocabulary), std::move(policy),
-                      config.Members(RouterEpoch(RandomNonZero64())),
-                      &router_metrics, [&server](const absl::Status& ready) {
-                        if (server == nullptr) return;
-                        log::Info("{}",
-                                  ready.ok() ? "serving" : ready.ToString());
-                        server->SetServing("", ready.ok());
-                        server->SetServing(kServiceName, ready.ok());
-                      });
+  RouterDriver driver(
+      config.CoreOptions(vocabulary), std::move(policy), std::move(members),
+      &router_metrics, [&server](const absl::Status& ready) {
+        if (server == nullptr) return;
+        log::Info("{}", ready.ok() ? "serving" : ready.ToString());
+        server->SetServing("", ready.ok());
+        server->SetServing(kServiceName, ready.ok());
+      });
   GenerationService service(
       {.policy = {.model_name = model.name,
                   .max_context_tokens = model.context_tokens,
@@ -95,12 +116,18 @@ absl::Status Serve(const RouterConfig& config,
   BATON_ASSIGN_OR_RETURN(
       const std::unique_ptr<AdminServer> admin,
       AdminServer::Start({.address = config.admin,
-                          .metrics = [&] { return metrics.Render(); },
+                          .metrics =
+                              [&] {
+                                if (tls != nullptr) tls->Publish(&metrics);
+                                return metrics.Render();
+                              },
                           .ready = [&] { return driver.ready(); }}));
   BATON_ASSIGN_OR_RETURN(
       server, RpcServer::Start({.address = config.listen,
                                 .insecure_any_address = config.insecure,
-                                .reflection = config.reflection},
+                                .reflection = config.reflection,
+                                .tls = tls,
+                                .admitted = config.AdmittedClients()},
                                {&service}));
   server->SetServing(kServiceName, false);
   driver.Start();

@@ -67,7 +67,9 @@ void RouterConfig::Register(ConfigParser* parser) {
   parser->AddHostPort("listen", &listen, "where clients connect (gRPC)");
   parser->AddHostPort("admin", &admin, "metrics and probes (HTTP)");
   parser->AddSwitch("insecure", &insecure,
-                    "serve plain text on addresses others can reach");
+                    "allow plain text beyond the loopback device where there "
+                    "is no TLS");
+  tls.Register(parser, PeerRole::kRouter);
   parser->AddSwitch("reflection", &reflection, "serve gRPC reflection");
   parser->AddString("model", &model,
                     "GGUF file; only tokenizer and chat template are used");
@@ -132,6 +134,12 @@ void RouterConfig::Register(ConfigParser* parser) {
     return CheckApiTokens(*this);
   });
   parser->AddCheck([this] { return CheckWorkers(*this); });
+  parser->AddCheck([this] {
+    return CheckPlainText("listen", listen, tls.enabled(), insecure);
+  });
+  parser->AddCheck([this] {
+    return CheckPlainText("admin", admin, /*tls=*/false, insecure);
+  });
 }
 
 RouterOptions RouterConfig::CoreOptions(uint32_t vocabulary_size) const {
@@ -146,6 +154,11 @@ RouterOptions RouterConfig::CoreOptions(uint32_t vocabulary_size) const {
   options.prefill_configured = !prefill.empty();
   options.decode_configured = !decode.empty();
   return options;
+}
+
+std::vector<PeerRole> RouterConfig::AdmittedClients() const {
+  if (tls.client_auth == "none") return {};
+  return {PeerRole::kClient};
 }
 
 MembershipOptions RouterConfig::Members(RouterEpoch epoch) const {

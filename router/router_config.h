@@ -8,6 +8,7 @@
 
 #include "common/base/monotonic_time.h"
 #include "common/config/config_parser.h"
+#include "common/rpc/tls_options.h"
 #include "router/front_door/generation_service.h"
 #include "router/membership/membership.h"
 #include "router/request_flow/router_core.h"
@@ -19,6 +20,7 @@ struct RouterConfig {
   std::string listen = "127.0.0.1:7000";
   std::string admin = "127.0.0.1:7001";
   bool insecure = false;
+  TlsOptions tls;
   bool reflection = false;
   std::string model;              // GGUF file: tokenizer and chat template
   std::string served_model_name;  // empty: the name in the file
@@ -53,6 +55,8 @@ struct RouterConfig {
   void Register(ConfigParser* parser);
 
   RouterOptions CoreOptions(uint32_t vocabulary_size) const;
+  // Whom the front door admits by certificate; empty: everybody.
+  std::vector<PeerRole> AdmittedClients() const;
   MembershipOptions Members(RouterEpoch epoch) const;
 };
 

@@ -28,6 +28,7 @@ class WorkerMetrics {
                const transfer::TransferCore::Counters& transfers);
   void PublishSessions(size_t sessions);
 
+  Metrics* metrics() { return &metrics_; }
   std::string Render() const { return metrics_.Render(); }
 
  private:

@@ -1,16 +1,68 @@
 #include "common/worker/worker_options.h"
 
 #include "absl/status/status.h"
+#include "common/base/host_port.h"
+#include "common/base/strings.h"
 
 namespace baton {
 
-void WorkerOptions::Register(ConfigParser* parser) {
+namespace {
+
+bool OnLoopback(const std::string& address) {
+  const auto parsed = ParseHostPort(address);
+  return parsed.ok() && IsLoopback(parsed->host);
+}
+
+absl::Status CheckTransport(const WorkerOptions& options) {
+  if (options.transport == "loopback") {
+    return absl::InvalidArgumentError(
+        "transport: loopback connects workers inside one process only "
+        "(expected auto, ucx or grpc)");
+  }
+  if (options.TransportName() == "grpc") {
+    return CheckPlainText("transfer-listen", options.TransferAddress(),
+                          options.tls.enabled(), options.insecure);
+  }
+  if (!options.trusted_network && !OnLoopback(options.listen)) {
+    return absl::InvalidArgumentError(StrCat(
+        "transport: ucx refused beyond loopback without --trusted-network: no "
+        "memory protection, who reaches its ports can read and write this "
+        "process (listen is ",
+        options.listen, "); use --transport=grpc with TLS"));
+  }
+  if (!options.transfer_listen.empty()) {
+    return absl::InvalidArgumentError(
+        "transfer-listen: only the grpc transport listens there (transport is "
+        "ucx)");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string WorkerOptions::TransportName() const {
+  if (transport != "auto") return transport;
+  const bool ucx = trusted_network || OnLoopback(listen);
+  return ucx && transfer_listen.empty() ? "ucx" : "grpc";
+}
+
+std::string WorkerOptions::TransferAddress() const {
+  if (!transfer_listen.empty()) return transfer_listen;
+  auto address = ParseHostPort(listen);
+  if (!address.ok()) return listen;
+  address->port = 0;
+  return address->ToString();
+}
+
+void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
   parser->AddString("model", &model, "GGUF file to serve");
   parser->Require("model");
   parser->AddHostPort("listen", &listen, "where routers connect");
   parser->AddHostPort("admin", &admin, "metrics and health over HTTP");
   parser->AddSwitch("insecure", &insecure,
-                    "listen in plain text beyond the loopback device");
+                    "allow plain text beyond the loopback device where there "
+                    "is no TLS");
+  tls.Register(parser, role);
   parser->AddString("worker-id", &worker_id, "stable name of this worker");
   parser->AddInteger("threads", &threads, 0, 256,
                      "compute threads; 0 = all CPUs this process may use");
@@ -24,10 +76,15 @@ void WorkerOptions::Register(ConfigParser* parser) {
                      "KV blocks instead of --kv-pool");
   parser->AddInteger("step-tokens", &step_tokens, 1, 8192,
                      "prompt tokens per step (chunk budget)");
-  parser->AddChoice("transport", &transport, {"ucx", "loopback"},
-                    "how KV blocks travel");
+  parser->AddChoice("transport", &transport,
+                    {"auto", "ucx", "grpc", "loopback"},
+                    "how KV blocks travel; auto: ucx on loopback and trusted "
+                    "networks, else grpc");
+  parser->AddHostPort("transfer-listen", &transfer_listen,
+                      "where KV blocks arrive with the grpc transport; "
+                      "default: the host of --listen, any port");
   parser->AddSwitch("trusted-network", &trusted_network,
-                    "the network is isolated: KV may leave the loopback "
+                    "the network is isolated: ucx may leave the loopback "
                     "device");
   parser->AddDuration("drain-timeout", &drain_timeout,
                       "time for accepted work after SIGTERM");
@@ -40,13 +97,15 @@ void WorkerOptions::Register(ConfigParser* parser) {
       return absl::InvalidArgumentError(
           "kv-blocks: expected either this or kv-pool (got both)");
     }
-    if (transport == "loopback") {
-      return absl::InvalidArgumentError(
-          "transport: loopback connects workers inside one process only "
-          "(expected ucx)");
-    }
     return absl::OkStatus();
   });
+  parser->AddCheck([this] {
+    return CheckPlainText("listen", listen, tls.enabled(), insecure);
+  });
+  parser->AddCheck([this] {
+    return CheckPlainText("admin", admin, /*tls=*/false, insecure);
+  });
+  parser->AddCheck([this] { return CheckTransport(*this); });
 }
 
 }  // namespace baton

@@ -6,6 +6,7 @@
 
 #include "common/base/monotonic_time.h"
 #include "common/config/config_parser.h"
+#include "common/rpc/tls_options.h"
 
 namespace baton {
 
@@ -16,6 +17,7 @@ struct WorkerOptions {
   std::string listen = "127.0.0.1:0";
   std::string admin = "127.0.0.1:0";
   bool insecure = false;
+  TlsOptions tls;
   std::string worker_id;
   uint32_t threads = 0;
   std::string isa = "auto";
@@ -23,7 +25,8 @@ struct WorkerOptions {
   uint64_t kv_pool_bytes = 0;
   uint32_t kv_blocks = 0;
   uint32_t step_tokens = 128;
-  std::string transport = "ucx";
+  std::string transport = "auto";
+  std::string transfer_listen;  // of the grpc transport; empty: as `listen`
   bool trusted_network = false;
   Duration drain_timeout = std::chrono::seconds(30);
   std::string ready_file;
@@ -33,7 +36,13 @@ struct WorkerOptions {
   explicit WorkerOptions(std::string default_id)
       : worker_id(std::move(default_id)) {}
   // Flags, limits and rules across values. The parser keeps pointers.
-  void Register(ConfigParser* parser);
+  void Register(ConfigParser* parser, PeerRole role);
+
+  // "ucx" or "grpc", for `transport` auto too: grpc where UCX's ports could be
+  // reached by others than the network is trusted with.
+  std::string TransportName() const;
+  // host:port where the grpc transport listens.
+  std::string TransferAddress() const;
 };
 
 }  // namespace baton

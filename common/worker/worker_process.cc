@@ -99,12 +99,15 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
   ListenOptions listen;
   listen.address = options.listen;
   listen.insecure_any_address = options.insecure;
+  listen.tls = wired.tls;
+  listen.admitted = {PeerRole::kRouter};
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<RpcServer> server,
                          RpcServer::Start(listen, {worker->service()}));
   AdminServer::Options admin_options;
   admin_options.address = options.admin;
-  admin_options.metrics = [=] {
+  admin_options.metrics = [=, tls = wired.tls] {
     metrics->PublishSessions(worker->sessions());
+    if (tls != nullptr) tls->Publish(metrics->metrics());
     return metrics->Render();
   };
   admin_options.ready = [=] { return worker->state().readiness; };

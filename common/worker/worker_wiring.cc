@@ -22,6 +22,13 @@ std::string RoleName(v1::WorkerRole role) {
 absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
                                        const WorkerWiring& wiring) {
   WiredWorker wired;
+  if (options.tls.enabled()) {
+    BATON_ASSIGN_OR_RETURN(
+        wired.tls, TlsCredentials::Load(options.tls.files,
+                                        wiring.role == v1::WORKER_ROLE_PREFILL
+                                            ? PeerRole::kPrefill
+                                            : PeerRole::kDecode));
+  }
   Limit threads = ThreadLimit(AffinityCpus(), SystemFiles());
   if (options.threads > 0) threads = {options.threads, "--threads"};
   BATON_ASSIGN_OR_RETURN(wired.backend,
@@ -52,7 +59,7 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
   parts.max_context_tokens = served.max_context_tokens;
   parts.step_tokens = options.step_tokens;
   parts.metrics = wired.metrics.get();
-  BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport());
+  BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport(wired.tls));
   v1::WorkerHello hello =
       MakeWorkerHello(options, wiring.role, served, *wired.backend, parts.epoch,
                       parts.transport->name());

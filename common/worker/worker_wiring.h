@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "common/rpc/tls_credentials.h"
 #include "common/worker/served_model.h"
 #include "common/worker/worker.h"
 #include "common/worker/worker_metrics.h"
@@ -21,7 +22,9 @@ struct WorkerWiring {
   v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;
   std::function<absl::StatusOr<std::unique_ptr<kernels::Backend>>(int threads)>
       make_backend;
-  std::function<absl::StatusOr<std::unique_ptr<transfer::Transport>>()>
+  // `tls` is null without TLS.
+  std::function<absl::StatusOr<std::unique_ptr<transfer::Transport>>(
+      std::shared_ptr<const TlsCredentials> tls)>
       make_transport;
   // `hello` is complete but for what only this kind of worker knows.
   std::function<std::unique_ptr<Worker>(WorkerParts parts, v1::WorkerHello)>
@@ -30,6 +33,7 @@ struct WorkerWiring {
 
 // A worker and all that it stands on, in the order of dependence.
 struct WiredWorker {
+  std::shared_ptr<const TlsCredentials> tls;  // null without TLS
   std::unique_ptr<kernels::Backend> backend;
   ServedModel served;
   std::unique_ptr<WorkerMetrics> metrics;

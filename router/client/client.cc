@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 
 namespace baton {
@@ -61,8 +60,9 @@ std::string GenerateStream::request_id() const {
 
 void GenerateStream::Cancel() { context_.TryCancel(); }
 
-Client::Client(const std::string& address)
-    : address_(address), stub_(v1::Generation::NewStub(MakeChannel(address))) {}
+Client::Client(const std::string& address, const ChannelOptions& channel)
+    : address_(address),
+      stub_(v1::Generation::NewStub(MakeChannel(address, channel))) {}
 
 std::unique_ptr<GenerateStream> Client::Generate(
     const v1::GenerateRequest& request, const CallOptions& options) {

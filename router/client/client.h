@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/monotonic_time.h"
+#include "common/rpc/channel.h"
 #include "proto/generation.grpc.pb.h"
 
 namespace baton {
@@ -60,7 +61,8 @@ class GenerateStream {
 class Client {
  public:
   // host:port. Connects with the first call.
-  explicit Client(const std::string& address);
+  explicit Client(const std::string& address,
+                  const ChannelOptions& channel = {});
 
   const std::string& address() const { return address_; }
 

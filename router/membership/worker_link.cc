@@ -20,12 +20,14 @@ struct PrefillSession {
   using Command = v1::PrefillCommand;
   using WorkerEvent = v1::PrefillEvent;
   using Message = PrefillMessage;
+  static constexpr PeerRole kRole = PeerRole::kPrefill;
 };
 struct DecodeSession {
   using Service = v1::DecodeWorker;
   using Command = v1::DecodeCommand;
   using WorkerEvent = v1::DecodeEvent;
   using Message = DecodeMessage;
+  static constexpr PeerRole kRole = PeerRole::kDecode;
 };
 
 template <class Session>
@@ -69,6 +71,8 @@ class Link final : public WorkerLink {
     options.own_connection = true;
     options.keepalive_time = context_->options.keepalive_time;
     options.keepalive_timeout = context_->options.keepalive_timeout;
+    options.tls = context_->options.tls;
+    options.peer_roles = {Session::kRole};
     std::shared_ptr<typename Session::Service::Stub> stub =
         Session::Service::NewStub(MakeChannel(member_.address, options));
     stream_ = Stream::Open(

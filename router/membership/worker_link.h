@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "common/base/event_loop.h"
 #include "common/base/ids.h"
+#include "common/rpc/tls_credentials.h"
 #include "router/membership/backoff.h"
 #include "router/membership/member_list.h"
 #include "router/membership/stream_group.h"
@@ -23,6 +24,7 @@ struct LinkOptions {
   // A peer that stopped answering is given up after the sum of both.
   Duration keepalive_time = std::chrono::seconds(5);
   Duration keepalive_timeout = std::chrono::seconds(3);
+  std::shared_ptr<const TlsCredentials> tls{};  // null: plain text
   Backoff::Options backoff;
 };
 

@@ -54,7 +54,9 @@ WorkerWiring WiringOf(const WorkerOptions& options, v1::WorkerRole role,
     BATON_ASSIGN_OR_RETURN(const kernels::Isa chosen, kernels::ParseIsa(isa));
     return kernels::MakeCpuBackend({.isa = chosen, .threads = threads});
   };
-  wiring.make_transport = [hub] { return hub->MakeTransport(); };
+  wiring.make_transport = [hub](std::shared_ptr<const TlsCredentials>) {
+    return hub->MakeTransport();
+  };
   if (role == v1::WORKER_ROLE_PREFILL) {
     wiring.make_worker = [](WorkerParts parts, v1::WorkerHello hello) {
       return std::make_unique<prefill::PrefillWorker>(std::move(parts),

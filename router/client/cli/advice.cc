@@ -18,6 +18,15 @@ bool NobodyListens(const absl::Status& status) {
   return false;
 }
 
+// A router with TLS drops plain text; one without cannot shake hands.
+bool NoHandshake(const absl::Status& status) {
+  for (const char* sign : {"handshake", "Socket closed", "WRONG_VERSION",
+                           "Cannot check peer", "connection attempt timed"}) {
+    if (absl::StrContains(status.message(), sign)) return true;
+  }
+  return false;
+}
+
 std::string NextStep(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -44,6 +53,12 @@ std::string NextStep(const absl::Status& status) {
 }  // namespace
 
 std::string Advice(const absl::Status& status, const std::string& address) {
+  if (status.code() == absl::StatusCode::kUnavailable && NoHandshake(status)) {
+    return StrCat("no secure connection to the router at ", address, ": ",
+                  Printable(ToStd(status.message())),
+                  "\nboth sides need TLS or neither: --tls-ca, and --tls-cert "
+                  "with --tls-key where the router asks for a certificate");
+  }
   if (status.code() == absl::StatusCode::kUnavailable &&
       NobodyListens(status)) {
     return StrCat("no router at ", address, "; start one with: baton up");

@@ -11,6 +11,7 @@
 #include "router/client/cli/bench_report.h"
 #include "router/client/cli/bench_runner.h"
 #include "router/client/cli/command.h"
+#include "router/client/cli/router_flags.h"
 #include "router/client/cli/terminal.h"
 
 namespace baton::cli {
@@ -52,7 +53,7 @@ uint64_t RandomSeed() {
 }  // namespace
 
 int RunBench(int argc, const char* const* argv) {
-  std::string router = kDefaultRouter;
+  RouterFlags flags;
   BenchLoad load;
   int warmup = 1;
   bool json = false;
@@ -60,7 +61,7 @@ int RunBench(int argc, const char* const* argv) {
                       "Measures a running cluster with random prompts: a "
                       "closed loop of --concurrency requests, or an open loop "
                       "of --request-rate Poisson arrivals.");
-  parser.AddHostPort("router", &router, "address of the router");
+  flags.AddTo(&parser);
   parser.AddInteger("num-prompts", &load.num_prompts, 1, 1'000'000,
                     "requests to send");
   parser.AddInteger("input-len", &load.input_tokens, 1, 1 << 20,
@@ -97,7 +98,8 @@ int RunBench(int argc, const char* const* argv) {
     std::lock_guard lock(mutex);
     running = runner;
   };
-  Client client(router);
+  const std::string& router = flags.router;
+  Client client = flags.Connect();
   const auto models = client.ListModels();
   if (!models.ok()) return Fail(models.status(), router);
   if (models->models().empty()) {

@@ -50,15 +50,15 @@ int RunChat(int argc, const char* const* argv) {
   parser.ParseOrExit(argc, argv);
 
   CancelOnInterrupt interrupt;
-  Client client(flags.router);
+  Client client = flags.Connect();
   const auto models = client.ListModels();
-  if (!models.ok()) return Fail(models.status(), flags.router);
+  if (!models.ok()) return Fail(models.status(), flags.router());
   const bool terminal = IsTerminal(stdin);
   if (terminal) {
     std::printf(
         "%s at %s; /help shows the commands\n",
         models->models().empty() ? "no model" : models->models(0).id().c_str(),
-        flags.router.c_str());
+        flags.router().c_str());
   }
 
   v1::GenerateRequest request;
@@ -110,7 +110,7 @@ int RunChat(int argc, const char* const* argv) {
       std::fputs("(stopped)\n", stdout);
       continue;
     }
-    exit_status = Fail(answer.status(), flags.router);
+    exit_status = Fail(answer.status(), flags.router());
   }
   if (terminal && std::cin.eof()) std::fputs("\n", stdout);
   return exit_status;

@@ -62,12 +62,12 @@ int RunGenerate(int argc, const char* const* argv) {
     message->set_content(prompt);
   }
 
-  Client client(flags.router);
+  Client client = flags.Connect();
   const auto stream = client.Generate(request, flags.Options());
   interrupt.Watch(stream.get());
   const auto answer = PrintAnswer(stream.get(), choices, json);
   interrupt.Watch(nullptr);
-  if (!answer.ok()) return Fail(answer.status(), flags.router);
+  if (!answer.ok()) return Fail(answer.status(), flags.router());
   if (timings) {
     std::fflush(stdout);
     std::fprintf(

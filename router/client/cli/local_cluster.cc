@@ -117,7 +117,7 @@ absl::Status LocalCluster::WaitForFiles(const std::string& what) {
 
 absl::Status LocalCluster::WaitForWorkers() {
   const MonotonicTime start = MonotonicNow();
-  Client client(router_address_);
+  Client client(router_address_, options_.channel);
   std::string waiting;
   while (MonotonicNow() - start < kStartTimeout) {
     options_.progress("waiting until the router sees every worker");

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/monotonic_time.h"
+#include "common/rpc/channel.h"
 #include "proto/generation.pb.h"
 #include "router/client/cli/child_process.h"
 
@@ -24,6 +25,8 @@ struct LocalClusterOptions {
   std::vector<std::string> decode_flags;
   std::string log_folder;  // empty: inside the temporary folder
   bool logs_to_stderr = false;
+  // How this process reaches the router.
+  ChannelOptions channel;
   Duration drain_timeout = std::chrono::seconds(30);
   // Polled while waiting; true abandons a start and hastens a drain.
   std::function<bool()> stop_now;

@@ -11,7 +11,7 @@ constexpr int64_t kMaxSeed = std::numeric_limits<int64_t>::max();
 }  // namespace
 
 void RequestFlags::AddTo(ConfigParser* parser) {
-  parser->AddHostPort("router", &router, "address of the router");
+  router_.AddTo(parser);
   parser->AddString("model", &model_, "served model, if there are several");
   parser->AddInteger("max-tokens", &max_tokens_, 1, kMaxTokens,
                      "tokens to generate at most");

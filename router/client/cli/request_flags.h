@@ -8,7 +8,7 @@
 
 #include "common/config/config_parser.h"
 #include "proto/generation.pb.h"
-#include "router/client/cli/command.h"
+#include "router/client/cli/router_flags.h"
 #include "router/client/client.h"
 
 namespace baton::cli {
@@ -23,9 +23,11 @@ class RequestFlags {
   void Fill(const ConfigParser& parser, v1::GenerateRequest* request) const;
   CallOptions Options() const;
 
-  std::string router = kDefaultRouter;
+  const std::string& router() const { return router_.router; }
+  Client Connect() const { return router_.Connect(); }
 
  private:
+  RouterFlags router_;
   std::string model_;
   std::optional<int> max_tokens_;
   std::optional<int> min_tokens_;

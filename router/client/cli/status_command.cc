@@ -5,19 +5,21 @@
 #include "common/config/config_parser.h"
 #include "router/client/cli/cluster_table.h"
 #include "router/client/cli/command.h"
+#include "router/client/cli/router_flags.h"
 #include "router/client/client.h"
 
 namespace baton::cli {
 
 int RunStatus(int argc, const char* const* argv) {
-  std::string router = kDefaultRouter;
+  RouterFlags flags;
   bool json = false;
   ConfigParser parser("baton status", "Shows the workers of a cluster.");
-  parser.AddHostPort("router", &router, "address of the router");
+  flags.AddTo(&parser);
   parser.AddSwitch("json", &json, "print what the router knows as JSON");
   parser.ParseOrExit(argc, argv);
 
-  Client client(router);
+  const std::string& router = flags.router;
+  Client client = flags.Connect();
   const auto cluster = client.GetClusterInfo();
   if (!cluster.ok()) return Fail(cluster.status(), router);
   if (json) {

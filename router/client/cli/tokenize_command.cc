@@ -4,6 +4,7 @@
 #include "common/base/strings.h"
 #include "common/config/config_parser.h"
 #include "router/client/cli/command.h"
+#include "router/client/cli/router_flags.h"
 #include "router/client/cli/terminal.h"
 #include "router/client/client.h"
 
@@ -32,7 +33,7 @@ absl::Status PrintPieces(Client* client, const v1::TokenizeResponse& tokens) {
 }  // namespace
 
 int RunTokenize(int argc, const char* const* argv) {
-  std::string router = kDefaultRouter;
+  RouterFlags flags;
   std::string model;
   std::vector<std::string> texts;
   bool chat = false;
@@ -40,7 +41,7 @@ int RunTokenize(int argc, const char* const* argv) {
   bool pieces = false;
   ConfigParser parser("baton tokenize", "Shows the tokens of a text.");
   parser.AddPositional("TEXT", &texts, 1, 1);
-  parser.AddHostPort("router", &router, "address of the router");
+  flags.AddTo(&parser);
   parser.AddString("model", &model, "served model, if there are several");
   parser.AddSwitch("chat", &chat, "as a user's message, with chat template");
   parser.AddSwitch("special", &special,
@@ -58,7 +59,8 @@ int RunTokenize(int argc, const char* const* argv) {
   } else {
     request.set_text(texts[0]);
   }
-  Client client(router);
+  const std::string& router = flags.router;
+  Client client = flags.Connect();
   const auto tokens = client.Tokenize(request);
   if (!tokens.ok()) return Fail(tokens.status(), router);
   if (pieces) {

@@ -12,9 +12,12 @@
 
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/config/config_parser.h"
 #include "common/config/config_values.h"
+#include "common/rpc/tls_credentials.h"
+#include "common/rpc/tls_options.h"
 #include "router/client/cli/cluster_table.h"
 #include "router/client/cli/command.h"
 #include "router/client/cli/local_cluster.h"
@@ -31,10 +34,11 @@ struct UpConfig {
   std::string served_model_name;
   std::string listen = kDefaultRouter;
   bool insecure = false;
+  TlsOptions tls;
   int prefill = 1;
   int decode = 1;
   std::string disaggregation = "auto";
-  std::string transport = "ucx";
+  std::string transport = "auto";
   std::string policy;
   std::string isa;
   std::string kv_type;
@@ -55,6 +59,12 @@ void AddFlags(ConfigParser* parser, UpConfig* config) {
   parser->AddHostPort("listen", &config->listen, "where clients connect");
   parser->AddSwitch("insecure", &config->insecure,
                     "let other machines connect, in plain text");
+  parser->AddString("tls-dir", &config->tls.dir,
+                    "TLS everywhere, with the certificates of this folder "
+                    "(deploy/make-certs.sh makes them)");
+  parser->AddChoice("tls-client-auth", &config->tls.client_auth,
+                    {"require", "none"},
+                    "whether clients must show a certificate");
   parser->AddInteger("prefill", &config->prefill, 0, 64, "prefill workers");
   parser->AddInteger("decode", &config->decode, 1, 64, "decode workers");
   parser->AddChoice("disaggregation", &config->disaggregation,
@@ -126,6 +136,22 @@ void AddUnlessEmpty(std::vector<std::string>* flags, std::string_view name,
   if (!value.empty()) flags->push_back(StrCat("--", name, "=", value));
 }
 
+void Append(std::vector<std::string>* flags,
+            const std::vector<std::string>& more) {
+  flags->insert(flags->end(), more.begin(), more.end());
+}
+
+// How this process asks the router whether all is ready.
+absl::StatusOr<ChannelOptions> OwnChannel(const TlsOptions& tls) {
+  ChannelOptions channel;
+  const CertificateFiles files = tls.FilesFor(PeerRole::kClient);
+  if (files.ca.empty()) return channel;
+  BATON_ASSIGN_OR_RETURN(channel.tls,
+                         TlsCredentials::Load(files, std::nullopt));
+  channel.peer_roles = {PeerRole::kRouter};
+  return channel;
+}
+
 // Workers that compete for a CPU wait for each other at every barrier of their
 // thread pools, so together they get no more threads than there are CPUs.
 int ThreadShare(int workers) {
@@ -163,6 +189,9 @@ LocalClusterOptions ToOptions(const UpConfig& config) {
                  config.served_model_name);
   options.prefill_flags = worker;
   options.decode_flags = worker;
+  Append(&options.router_flags, config.tls.FlagsFor(PeerRole::kRouter));
+  Append(&options.prefill_flags, config.tls.FlagsFor(PeerRole::kPrefill));
+  Append(&options.decode_flags, config.tls.FlagsFor(PeerRole::kDecode));
   options.decode_flags.push_back(
       StrCat("--disaggregation=", config.disaggregation));
   options.log_folder = config.log_dir;
@@ -171,10 +200,11 @@ LocalClusterOptions ToOptions(const UpConfig& config) {
   return options;
 }
 
-void PrintReady(const LocalCluster& cluster) {
+void PrintReady(const LocalCluster& cluster, const std::string& tls_dir) {
   const std::string& address = cluster.router_address();
   const std::string flag =
-      address == kDefaultRouter ? "" : " --router " + address;
+      StrCat(address == kDefaultRouter ? "" : " --router " + address,
+             tls_dir.empty() ? "" : " --tls-dir " + tls_dir);
   std::printf("%s\n", FormatCluster(cluster.info(), address).c_str());
   const std::string baton = ProgramToType();
   std::printf("Talk to it:     %s chat%s\n", baton.c_str(), flag.c_str());
@@ -207,6 +237,15 @@ int RunUp(int argc, const char* const* argv) {
                       "them on Ctrl-C.");
   AddFlags(&parser, &config);
   parser.AddCheck([&] { return FindModel(&config.model); });
+  absl::StatusOr<ChannelOptions> channel;
+  parser.AddCheck([&] {
+    channel = OwnChannel(config.tls);
+    return channel.status();
+  });
+  parser.AddCheck([&] {
+    return CheckPlainText("listen", config.listen, !config.tls.dir.empty(),
+                          config.insecure);
+  });
   parser.ParseOrExit(argc, argv);
   ClearVariables();
 
@@ -215,6 +254,7 @@ int RunUp(int argc, const char* const* argv) {
   ProgressLine progress(stderr);
   std::atomic<int> interrupts_allowed = 0;
   LocalClusterOptions options = ToOptions(config);
+  options.channel = *std::move(channel);
   options.stop_now = [&] { return interrupts > interrupts_allowed; };
   options.progress = [&](const std::string& text) {
     progress.Show(text, MonotonicNow());
@@ -227,7 +267,7 @@ int RunUp(int argc, const char* const* argv) {
     std::fprintf(stderr, "baton: %s\n", std::string(started.message()).c_str());
     return 1;
   }
-  PrintReady(cluster);
+  PrintReady(cluster, config.tls.dir);
   if (!config.ready_file.empty()) {
     const absl::Status written = WriteReadyFile(
         config.ready_file, {{"address", cluster.router_address()},

@@ -18,7 +18,7 @@ struct Parsed {
 std::unique_ptr<Parsed> Parse(std::vector<std::string> arguments) {
   auto parsed = std::make_unique<Parsed>();
   ConfigParser parser("baton-prefill-worker", "Test.");
-  parsed->options.Register(&parser);
+  parsed->options.Register(&parser, PeerRole::kPrefill);
   parsed->outcome =
       parser.Parse(arguments, [](const std::string&) { return std::nullopt; });
   return parsed;
@@ -49,6 +49,42 @@ TEST(WorkerOptions, RulesAcrossValues) {
   parsed = Parse({"--model=m", "--transport=loopback"});
   EXPECT_THAT(parsed->outcome.errors,
               HasSubstr("loopback connects workers inside one process only"));
+}
+
+TEST(WorkerOptions, TransportFollowsTheNetwork) {
+  const auto transport = [](std::vector<std::string> flags) {
+    flags.push_back("--model=m");
+    const auto parsed = Parse(std::move(flags));
+    return parsed->outcome.errors.empty() ? parsed->options.TransportName()
+                                          : parsed->outcome.errors;
+  };
+  EXPECT_EQ(transport({}), "ucx");
+  EXPECT_EQ(transport({"--transport=grpc"}), "grpc");
+  EXPECT_EQ(transport({"--transfer-listen=127.0.0.1:7300"}), "grpc");
+  EXPECT_EQ(transport({"--listen=10.0.0.1:1", "--insecure"}), "grpc");
+  EXPECT_EQ(
+      transport({"--listen=10.0.0.1:1", "--insecure", "--trusted-network"}),
+      "ucx");
+  EXPECT_THAT(transport({"--transport=ucx", "--transfer-listen=127.0.0.1:1"}),
+              HasSubstr("transfer-listen: only the grpc transport"));
+}
+
+TEST(WorkerOptions, NothingBeyondLoopbackUnprotected) {
+  const auto errors = [](std::vector<std::string> flags) {
+    flags.push_back("--model=m");
+    return Parse(std::move(flags))->outcome.errors;
+  };
+  EXPECT_THAT(errors({"--listen=0.0.0.0:7100"}),
+              HasSubstr("listen: 0.0.0.0:7100: refused without --insecure"));
+  EXPECT_THAT(errors({"--admin=0.0.0.0:7200"}),
+              HasSubstr("admin: 0.0.0.0:7200: refused without --insecure"));
+  EXPECT_THAT(
+      errors({"--transfer-listen=0.0.0.0:7300"}),
+      HasSubstr("transfer-listen: 0.0.0.0:7300: refused without --insecure"));
+  EXPECT_THAT(
+      errors({"--transport=ucx", "--listen=0.0.0.0:7100", "--insecure"}),
+      HasSubstr("transport: ucx refused beyond loopback without "
+                "--trusted-network: no memory protection"));
 }
 
 TEST(ChoosePoolBlocks, SaysWhy) {

@@ -1,0 +1,28 @@
+#include "router/client/cli/router_flags.h"
+
+#include <optional>
+
+#include "common/base/status_macros.h"
+
+namespace baton::cli {
+
+void RouterFlags::AddTo(ConfigParser* parser) {
+  parser->AddHostPort("router", &router, "address of the router");
+  tls_.Register(parser, PeerRole::kClient);
+  parser->AddCheck([this]() -> absl::Status {
+    if (!tls_.enabled()) return absl::OkStatus();
+    auto loaded = TlsCredentials::Load(tls_.files, std::nullopt);
+    // What is wrong with the files was said already.
+    if (loaded.ok()) credentials_ = *std::move(loaded);
+    return absl::OkStatus();
+  });
+}
+
+Client RouterFlags::Connect() const {
+  ChannelOptions options;
+  options.tls = credentials_;
+  options.server_name = tls_.server_name;
+  return Client(router, options);
+}
+
+}  // namespace baton::cli
