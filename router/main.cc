@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/core_dumps.h"
 #include "common/base/cpu_check.h"
 #include "common/base/host_port.h"
 #include "common/base/random_bytes.h"
@@ -165,6 +166,10 @@ int main(int argc, char** argv) {
   parser.ParseOrExit(argc, argv);
   baton::log::InitLogging(
       {.level = *baton::log::ParseLevel(config.log_level), .role = "router"});
+  if (!config.core_dumps) {
+    const absl::Status forbidden = baton::ForbidCoreDumps();
+    if (!forbidden.ok()) baton::log::Warn("{}", forbidden.ToString());
+  }
   const absl::Status status = baton::router::Serve(config, signals);
   baton::log::Error("{}", status.ToString());
   return 1;

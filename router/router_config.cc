@@ -124,6 +124,8 @@ void RouterConfig::Register(ConfigParser* parser) {
                      "time for running requests after SIGTERM");
   parser->AddString("ready-file", &ready_file,
                     "JSON file written when the router serves");
+  parser->AddSwitch("core-dumps", &core_dumps,
+                    "let a crash write memory to disk, with prompts");
   parser->AddChoice("log-level", &log_level, {"debug", "info", "warn", "error"},
                     "least important lines to log");
   parser->Require("model");

@@ -50,6 +50,7 @@ struct RouterConfig {
   Duration drain_timeout = std::chrono::seconds(30);
   std::string ready_file;
   std::string log_level = "info";
+  bool core_dumps = false;
 
   // Adds every flag; the object must outlive the parser.
   void Register(ConfigParser* parser);

@@ -90,6 +90,8 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
                       "time for accepted work after SIGTERM");
   parser->AddString("ready-file", &ready_file,
                     "file to write the addresses to when serving");
+  parser->AddSwitch("core-dumps", &core_dumps,
+                    "let a crash write memory to disk, with prompts and KV");
   parser->AddChoice("log-level", &log_level, {"debug", "info", "warn", "error"},
                     "least level logged");
   parser->AddCheck([this, parser] {

@@ -31,6 +31,7 @@ struct WorkerOptions {
   Duration drain_timeout = std::chrono::seconds(30);
   std::string ready_file;
   std::string log_level = "info";
+  bool core_dumps = false;
 
   // `default_id` names the worker where --worker-id does not.
   explicit WorkerOptions(std::string default_id)

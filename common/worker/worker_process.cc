@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/core_dumps.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
@@ -142,6 +143,10 @@ int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
     log_options.level = *level;
   }
   log::InitLogging(log_options);
+  if (!options.core_dumps) {
+    const absl::Status forbidden = ForbidCoreDumps();
+    if (!forbidden.ok()) log::Warn("{}", std::string(forbidden.message()));
+  }
   const absl::Status status = Run(options, wiring, signals);
   log::Error("cannot serve: {}", std::string(status.message()));
   return 1;
