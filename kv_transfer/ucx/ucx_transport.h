@@ -25,8 +25,9 @@ struct UcxOptions {
 // memory when UCX_TLS names it ("self,sysv,posix,cma"): about half the latency
 // between processes of one machine, for some megabytes of shared memory and a
 // dozen descriptors per link, at most 64 links. Variables UCX_* of the
-// environment win over what is set here. UNAVAILABLE with UCX's own words when
-// no device can be used.
+// environment win over what is set here, but for those that would let others
+// reach this process's memory: they are INVALID_ARGUMENT. UNAVAILABLE with
+// UCX's own words when no device can be used.
 //
 // Create it after any fork and before other threads read the environment: UCX
 // takes settings of single transports from there. One thread at a time may use
