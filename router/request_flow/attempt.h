@@ -34,6 +34,7 @@ struct Attempt {
   Work work;
   std::optional<WorkerIndex> prefill;  // absent: D serves alone
   WorkerIndex decode;
+  std::string fingerprint;  // of its workers
   AttemptPhase phase = AttemptPhase::kReserving;
   MonotonicTime last_progress;
 

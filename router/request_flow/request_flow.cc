@@ -48,6 +48,7 @@ void RequestFlow::Dispatch(AttemptId id, Work work, const Candidate& place,
   attempt.id = id;
   attempt.work = std::move(work);
   attempt.decode = place.decode->index;
+  attempt.fingerprint = place.decode->hello.fingerprint();
   attempt.decode_open = true;
   attempt.last_progress = now;
   v1::DecodeCommand command;
@@ -303,6 +304,7 @@ Work RequestFlow::WorkFor(std::vector<uint32_t> choices) const {
   for (uint32_t choice : choices) {
     work.placement.prefill_tokens += choices_[choice].tokens.size();
   }
+  work.placement.fingerprint = fingerprint_;
   work.choices = std::move(choices);
   return work;
 }
@@ -376,6 +378,7 @@ bool RequestFlow::Deliver(AttemptId id,
   }
   if (event.token_ids_size() > 0) {
     account_.Token(attempt.alone(), now);
+    fingerprint_ = attempt.fingerprint;
     out->push_back(EmitToClient{request_.id, std::move(event)});
   }
   if (!wrong) return true;

@@ -109,6 +109,7 @@ class RequestFlow {
   const FlowLimits limits_;
   std::vector<Choice> choices_;
   std::map<AttemptId, Attempt> attempts_;
+  std::string fingerprint_;  // of the tokens delivered; empty before
   ServedAccount account_;
   FlowOutcome outcome_;
   bool finished_ = false;

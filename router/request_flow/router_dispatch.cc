@@ -169,7 +169,8 @@ void RouterCore::EndRequest(RequestId request, absl::Status status) {
 
 absl::Status RouterCore::MayWait(const PlacementRequest& placement,
                                  MonotonicTime since) {
-  switch (ServabilityOf(workers_.views(), placement.context_tokens)) {
+  switch (ServabilityOf(workers_.views(), placement.context_tokens,
+                        placement.fingerprint)) {
     case Servability::kNow:
       return absl::OkStatus();
     case Servability::kContextShort:
@@ -190,8 +191,11 @@ absl::Status RouterCore::MayWait(const PlacementRequest& placement,
     next_sweep_ = std::min(next_sweep_, until);
     return absl::OkStatus();
   }
-  absl::Status status =
-      absl::UnavailableError("cluster: no decode worker is ready");
+  absl::Status status = absl::UnavailableError(
+      placement.fingerprint.empty()
+          ? "cluster: no decode worker is ready"
+          : "cluster: no decode worker is ready that could go on with the "
+            "answer (fingerprints differ)");
   AddRetryInfo(&status, kUnavailableRetry);
   return status;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/mutants.h"
+
 namespace baton::router {
 namespace {
 
@@ -12,6 +14,11 @@ constexpr std::string_view kNoPrefillWorker = "no prefill worker";
 
 bool Fits(const WorkerView& worker, uint64_t context_tokens) {
   return worker.ready() && worker.hello.max_context_tokens() >= context_tokens;
+}
+
+bool Suits(const WorkerView& worker, std::string_view fingerprint) {
+  return fingerprint.empty() || worker.hello.fingerprint() == fingerprint ||
+         BATON_MUTANT("replay_crosses_fingerprints");
 }
 
 bool Avoided(const PlacementRequest& request, WorkerIndex worker) {
@@ -76,10 +83,12 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
 }  // namespace
 
 Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
-                          uint64_t context_tokens) {
+                          uint64_t context_tokens,
+                          std::string_view fingerprint) {
   Servability result = Servability::kNoWorker;
   for (const WorkerView* worker : workers) {
     if (worker->role != v1::WORKER_ROLE_DECODE || !worker->ready()) continue;
+    if (!Suits(*worker, fingerprint)) continue;
     if (Fits(*worker, context_tokens)) return Servability::kNow;
     result = Servability::kContextShort;
   }
@@ -93,7 +102,8 @@ std::vector<Candidate> CandidatesFor(
   std::vector<Candidate> places;
   for (const WorkerView* worker : workers) {
     if (worker->role == v1::WORKER_ROLE_DECODE &&
-        Fits(*worker, request.context_tokens)) {
+        Fits(*worker, request.context_tokens) &&
+        Suits(*worker, request.fingerprint)) {
       AddPlacesOf(*worker, request, workers, rules.prefill_expected, &places);
     }
   }

@@ -2,6 +2,7 @@
 #define BATON_ROUTER_ROUTING_CANDIDATES_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,16 +29,20 @@ struct PlacementRequest {
   uint64_t context_tokens = 0;       // the longest the sequence can become
   std::vector<WorkerIndex> avoid{};  // where earlier attempts failed
   std::vector<Refusal> refusals{};
+  // Of the workers that made the tokens which the client has: no other may
+  // continue them. Empty: any.
+  std::string fingerprint{};
 };
 
 // What the cluster as a whole can do for a request.
 enum class Servability {
   kNow,           // at least one place exists; it may have to wait for credit
-  kNoWorker,      // no ready decode worker
+  kNoWorker,      // no ready decode worker (of the fingerprint)
   kContextShort,  // ready decode workers exist, none with enough context
 };
 Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
-                          uint64_t context_tokens);
+                          uint64_t context_tokens,
+                          std::string_view fingerprint = {});
 
 struct PlacementRules {
   // A prefill worker is still starting: decode workers do not replace it yet.
@@ -48,7 +53,8 @@ struct PlacementRules {
 };
 
 // Every pair (or decode worker alone) that may start the request now. Rules:
-//  - both ready, enough context, equal fingerprints;
+//  - both ready, enough context, equal fingerprints, and the request's if it
+//    has one;
 //  - `never` decode workers serve alone; the others are paired, and serve alone
 //    when no prefill worker of their fingerprint is ready (or expected), and
 //    `auto` ones when the prompt is short;

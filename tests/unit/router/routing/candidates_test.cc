@@ -121,6 +121,24 @@ TEST_F(CandidatesTest, ContextOfBothMustSuffice) {
   EXPECT_THAT(Places({&p0_, &d3_}, request_), ElementsAre(Pair(kAlone, 3)));
 }
 
+TEST_F(CandidatesTest, AnAnswerStaysWithItsFingerprint) {
+  p0_.hello.set_fingerprint(std::string(32, 'x'));
+  d3_.hello.set_fingerprint(std::string(32, 'x'));
+  request_.fingerprint = std::string(32, 'x');
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(0, 3)));
+  EXPECT_THAT(Places({&p1_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(kAlone, 3)));
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_}, request_), IsEmpty());
+  std::vector<const WorkerView*> others = {&p0_, &p1_, &d2_};
+  EXPECT_EQ(ServabilityOf(others, 200, request_.fingerprint),
+            Servability::kNoWorker);
+  EXPECT_EQ(ServabilityOf(others, 200), Servability::kNow);
+  others.push_back(&d3_);
+  EXPECT_EQ(ServabilityOf(others, 200, request_.fingerprint),
+            Servability::kNow);
+}
+
 TEST_F(CandidatesTest, Servability) {
   const auto of = [&](std::vector<const WorkerView*> workers) {
     return ServabilityOf(workers, 200);
