@@ -11,6 +11,7 @@
 #include "common/worker/worker_process.h"
 #include "decode_worker/decode_worker.h"
 #include "kernels/cpu/cpu_backend.h"
+#include "kv_transfer/grpc/grpc_transport.h"
 #include "kv_transfer/ucx/ucx_transport.h"
 
 namespace baton {
@@ -63,7 +64,12 @@ int Main(int argc, char** argv) {
                            kernels::ParseIsa(options.isa));
     return kernels::MakeCpuBackend({.isa = isa, .threads = threads});
   };
-  wiring.make_transport = [&](std::shared_ptr<const TlsCredentials>) {
+  wiring.make_transport = [&](std::shared_ptr<const TlsCredentials> tls) {
+    if (options.TransportName() == "grpc") {
+      return transfer::MakeGrpcTransport({.listen = options.TransferAddress(),
+                                          .tls = std::move(tls),
+                                          .insecure = options.insecure});
+    }
     transfer::UcxOptions ucx;
     ucx.trusted_network = options.trusted_network;
     return transfer::MakeUcxTransport(ucx);

@@ -60,6 +60,7 @@ TABLE = {
     "kv_transfer": ["common/base", "common/telemetry", "common/tokens",
                     "common/kv_cache", "kernels/api", "proto"],
     "kv_transfer/fault": ["kv_transfer", "common/base"],
+    "kv_transfer/grpc": ["kv_transfer", "common/base", "common/rpc", "proto"],
     "kv_transfer/loopback": ["kv_transfer", "common/base"],
     "kv_transfer/ucx": ["kv_transfer", "common/base"],
     "router": ROUTER,
@@ -216,7 +217,7 @@ def check_line_width(path, text, errors):
 
 
 def check_readmes(root, errors):
-    for folder in TOP_FOLDERS + ["deploy", "tests"]:
+    for folder in TOP_FOLDERS + ["deploy", "docs", "tests"]:
         path = os.path.join(root, folder, "README.md")
         if not os.path.exists(path):
             errors.append(f"{folder}/README.md: missing")

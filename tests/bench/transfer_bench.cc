@@ -1,7 +1,7 @@
 // How fast KV blocks move between two processes on this machine, next to what
 // the machine can do: memcpy, raw TCP over loopback, raw UCX active messages,
-// all in the same run. Arguments: "shm", "tcp" (default: both), and message
-// sizes in bytes, multiples of 64 (default: a table of them).
+// all in the same run. Arguments: "shm", "tcp", "grpc", "grpc_tls" (default:
+// all), and message sizes in bytes, multiples of 64 (default: a table of them).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +12,7 @@
 #include "tests/bench/transfer_bench_baton.h"
 #include "tests/bench/transfer_bench_peer.h"
 #include "tests/bench/transfer_bench_probes.h"
+#include "tests/support/certificates.h"
 
 namespace baton::transfer {
 namespace {
@@ -24,6 +25,8 @@ struct Choice {
 const std::vector<size_t> kSizes = {4 << 10,   16 << 10, 64 << 10,
                                     256 << 10, 1 << 20,  4 << 20,
                                     8 << 20,   16 << 20, 64 << 20};
+
+const std::vector<std::string> kModes = {"shm", "tcp", "grpc", "grpc_tls"};
 
 double Quantile(std::vector<double> values, double q) {
   std::ranges::sort(values);
@@ -51,14 +54,16 @@ void PrintTable(const std::string& mode, const std::vector<size_t>& sizes,
 
 void Run(const std::string& mode, const std::vector<size_t>& sizes,
          const BenchPeer& peer, bool receiver) {
+  const bool grpc = mode.starts_with("grpc");
   setenv("UCX_TLS", mode == "shm" ? "self,sysv,posix,cma" : "self,tcp", 1);
   Rates memcpy_rates;
   if (receiver) memcpy_rates = MemcpyProbe(sizes);
   peer.Meet();
   const Rates tcp = TcpProbe(peer, receiver, sizes);
-  const Rates ucx = UcxProbe(peer, receiver, sizes);
-  const Rates baton = BatonRates(peer, receiver, sizes);
-  const HandOverTimes times = HandOver(peer, receiver, 20);
+  const Rates ucx = grpc ? Rates() : UcxProbe(peer, receiver, sizes);
+  const MakeTransport make = TransportMaker(mode);
+  const Rates baton = BatonRates(make, peer, receiver, sizes);
+  const HandOverTimes times = HandOver(make, peer, receiver, 20);
   if (!receiver) return;
   PrintTable(mode, sizes, memcpy_rates, tcp, ucx, baton);
   std::printf("hand-over of 512 tokens, 32 blocks of 368640 bytes, %s\n",
@@ -73,25 +78,30 @@ bool Parse(int argc, char** argv, Choice* choice) {
   for (const std::string argument : std::vector(argv + 1, argv + argc)) {
     char* end = nullptr;
     const size_t size = std::strtoul(argument.c_str(), &end, 10);
-    if (argument == "shm" || argument == "tcp") {
+    if (std::ranges::find(kModes, argument) != kModes.end()) {
       choice->modes.push_back(argument);
     } else if (*end == '\0' && size > 0 && size % 64 == 0 &&
                size <= size_t{1} << 30) {
       choice->sizes.push_back(size);
     } else {
       std::fprintf(stderr,
-                   "transfer_bench: got '%s', allowed shm, tcp, or bytes in "
+                   "transfer_bench: got '%s', allowed shm, tcp, grpc, "
+                   "grpc_tls, or bytes in "
                    "multiples of 64\n",
                    argument.c_str());
       return false;
     }
   }
-  if (choice->modes.empty()) choice->modes = {"shm", "tcp"};
+  if (choice->modes.empty()) choice->modes = kModes;
   if (choice->sizes.empty()) choice->sizes = kSizes;
   return true;
 }
 
 bool RunMode(const std::string& mode, const std::vector<size_t>& sizes) {
+  if (mode == "grpc_tls") {
+    static const testing::Certificates certificates;
+    setenv(kCertificates, certificates.dir().c_str(), 1);
+  }
   return RunPair([&](const BenchPeer& peer) { Run(mode, sizes, peer, true); },
                  [&](const BenchPeer& peer) { Run(mode, sizes, peer, false); });
 }

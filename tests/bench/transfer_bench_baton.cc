@@ -13,6 +13,7 @@
 #include "common/base/check.h"
 #include "common/base/random_bytes.h"
 #include "common/kv_cache/kv_memory.h"
+#include "kv_transfer/grpc/grpc_transport.h"
 #include "kv_transfer/transfer_thread.h"
 #include "kv_transfer/ucx/ucx_transport.h"
 
@@ -41,10 +42,10 @@ kernels::KvLayout LayoutOf(size_t block_bytes) {
           .type = kernels::KvType::kF16};
 }
 
-std::unique_ptr<Transport> MakeUcx() {
-  auto transport = MakeUcxTransport({});
-  if (transport.ok()) return *std::move(transport);
-  std::fprintf(stderr, "%s\n", transport.status().ToString().c_str());
+template <class Result>
+Result Must(absl::StatusOr<Result> result) {
+  if (result.ok()) return *std::move(result);
+  std::fprintf(stderr, "%s\n", result.status().ToString().c_str());
   std::exit(1);
 }
 
@@ -125,8 +126,8 @@ void SendAll(TransferCore* core, const BenchPeer& peer, KvMemory* memory,
 // A TransferThread whose events can be waited for.
 class Waiter {
  public:
-  Waiter(const kernels::KvLayout& layout)
-      : thread_(MakeUcx(), OptionsFor(layout),
+  Waiter(const MakeTransport& make, const kernels::KvLayout& layout)
+      : thread_(make(), OptionsFor(layout),
                 [this](std::vector<TransferEvent> events) {
                   std::lock_guard lock(mutex_);
                   time_ = MonotonicNow();
@@ -162,8 +163,25 @@ MonotonicTime ReadStamp(const std::string& text) {
 
 }  // namespace
 
-Rates BatonRates(const BenchPeer& peer, bool receiver,
-                 const std::vector<size_t>& sizes) {
+MakeTransport TransportMaker(const std::string& mode) {
+  if (!mode.starts_with("grpc")) {
+    return [] { return Must(MakeUcxTransport({})); };
+  }
+  GrpcTransportOptions options;
+  if (mode == "grpc_tls") {
+    const char* dir = std::getenv(kCertificates);
+    BATON_CHECK(dir != nullptr);
+    const std::string prefix = dir;
+    options.tls = Must(TlsCredentials::Load({.cert = prefix + "/prefill.crt",
+                                             .key = prefix + "/prefill.key",
+                                             .ca = prefix + "/ca.crt"},
+                                            PeerRole::kPrefill));
+  }
+  return [options] { return Must(MakeGrpcTransport(options)); };
+}
+
+Rates BatonRates(const MakeTransport& make, const BenchPeer& peer,
+                 bool receiver, const std::vector<size_t>& sizes) {
   Rates rates;
   for (const size_t size : sizes) {
     const kernels::KvLayout layout = LayoutOf(size);
@@ -172,7 +190,7 @@ Rates BatonRates(const BenchPeer& peer, bool receiver,
     const int transfers =
         1 + std::max<int>(2, RoundsFor(size) / static_cast<int>(blocks));
     const auto memory = Memory(layout, blocks);
-    const auto transport = MakeUcx();
+    const auto transport = make();
     TransferCore core(transport.get(), OptionsFor(layout));
     if (receiver) {
       rates[size] = ReceiveAt(&core, peer, memory.get(), transfers);
@@ -187,7 +205,8 @@ Rates BatonRates(const BenchPeer& peer, bool receiver,
   return rates;
 }
 
-HandOverTimes HandOver(const BenchPeer& peer, bool receiver, int runs) {
+HandOverTimes HandOver(const MakeTransport& make, const BenchPeer& peer,
+                       bool receiver, int runs) {
   constexpr kernels::KvLayout kLayout{.layers = 30,
                                       .kv_heads = 3,
                                       .head_dim = 64,
@@ -196,7 +215,7 @@ HandOverTimes HandOver(const BenchPeer& peer, bool receiver, int runs) {
   constexpr uint32_t kChunk = 8;
   HandOverTimes times;
   const auto memory = Memory(kLayout, kBlocks);
-  Waiter waiter(kLayout);
+  Waiter waiter(make, kLayout);
   for (int run = 0; run < runs + 1; ++run) {
     if (!receiver) {
       Ticket ticket;

@@ -18,7 +18,7 @@
 namespace baton::testing {
 namespace {
 
-enum class Mode { kAggregated, kLoopback, kSharedMemory, kTcp };
+enum class Mode { kAggregated, kLoopback, kSharedMemory, kTcp, kGrpc };
 
 struct Arm {
   Mode mode;
@@ -28,7 +28,7 @@ struct Arm {
 
   std::string Name() const {
     static constexpr const char* kModes[] = {"aggregated", "loopback",
-                                             "ucx_shm", "ucx_tcp"};
+                                             "ucx_shm", "ucx_tcp", "grpc"};
     return absl::StrCat(kModes[static_cast<int>(mode)], " chunk=", chunk, " ",
                         isa, " threads=", threads);
   }
@@ -97,6 +97,8 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> StartArm(
     options.environment["UCX_TLS"] = "self,sysv,posix,cma";
   } else if (arm.mode == Mode::kTcp) {
     options.environment["UCX_TLS"] = "self,tcp";
+  } else if (arm.mode == Mode::kGrpc) {
+    options.worker_flags.push_back("--transport=grpc");
   }
   return ProcessCluster::Start(options);
 }
@@ -125,8 +127,10 @@ void CheckServed(const Answer& answer, const Arm& arm, int prompt_tokens,
     EXPECT_EQ(answer.served.kv_bytes_moved(), 0u);
     EXPECT_EQ(answer.served.prefill_worker(), "");
   } else {
-    EXPECT_EQ(answer.served.transport(),
-              arm.mode == Mode::kLoopback ? "loopback" : "ucx");
+    EXPECT_EQ(answer.served.transport(), arm.mode == Mode::kLoopback
+                                             ? "loopback"
+                                         : arm.mode == Mode::kGrpc ? "grpc"
+                                                                   : "ucx");
     EXPECT_EQ(answer.served.kv_blocks_moved(), blocks);
     EXPECT_EQ(answer.served.kv_bytes_moved(), blocks * block_bytes);
     EXPECT_EQ(answer.served.prefill_worker(), "prefill-0");
@@ -260,13 +264,14 @@ TEST(IdentityTest, RealModelPairs) {
       {Mode::kSharedMemory, 16, wide, 1},  {Mode::kSharedMemory, 64, "avx2", 2},
       {Mode::kSharedMemory, 512, wide, 2}, {Mode::kTcp, 16, wide, 2},
       {Mode::kTcp, 64, wide, 1},           {Mode::kTcp, 512, "avx2", 1},
+      {Mode::kGrpc, 64, wide, 2},
   };
   for (const Arm& arm : arms) {
     // One core and 16-token chunks take their time on the longest prompt.
     identity.Run(arm, arm.threads == 1 && arm.chunk == 16 ? 300 : 1500);
   }
   identity.Run({Mode::kAggregated, 64, "scalar", 2}, 63);
-  EXPECT_EQ(identity.arms(), 13);
+  EXPECT_EQ(identity.arms(), 14);
   EXPECT_GT(identity.compared(), 100u);
 }
 
@@ -289,7 +294,10 @@ TEST(IdentityTest, TinyModelProduct) {
       }
     }
   }
-  EXPECT_EQ(identity.arms(), static_cast<int>(24 * isas.size()));
+  for (const std::string& isa : isas) {
+    identity.Run({Mode::kGrpc, 16, isa, 2}, 1500);
+  }
+  EXPECT_EQ(identity.arms(), static_cast<int>(25 * isas.size()));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/tls_credentials.h"
 
 namespace baton::testing {
 namespace {
@@ -19,6 +21,21 @@ constexpr auto kReadyTimeout = std::chrono::seconds(60);
 void Append(std::vector<std::string>* to,
             const std::vector<std::string>& what) {
   to->insert(to->end(), what.begin(), what.end());
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ClientChannel(
+    const std::string& address, const std::string& tls_dir) {
+  ChannelOptions options;
+  options.own_connection = true;
+  if (!tls_dir.empty()) {
+    auto tls = TlsCredentials::Load({.cert = tls_dir + "/client.crt",
+                                     .key = tls_dir + "/client.key",
+                                     .ca = tls_dir + "/ca.crt"},
+                                    std::nullopt);
+    if (!tls.ok()) return tls.status();
+    options.tls = *std::move(tls);
+  }
+  return MakeChannel(address, options);
 }
 
 }  // namespace
@@ -39,6 +56,9 @@ absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartProcess(
   const auto it = options_.places.find(name);
   const Place place = it == options_.places.end() ? Place() : it->second;
   flags.push_back(absl::StrCat("--model=", options_.model));
+  if (!options_.tls_dir.empty()) {
+    flags.push_back(absl::StrCat("--tls-dir=", options_.tls_dir));
+  }
   flags.push_back(absl::StrCat(
       "--listen=", listen.empty() ? absl::StrCat(place.host, ":0") : listen));
   flags.push_back(absl::StrCat("--admin=", place.host, ":0"));
@@ -128,8 +148,9 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Start(
   }
   for (auto& router : cluster->routers_) {
     if (absl::Status s = router->WaitReady(kReadyTimeout); !s.ok()) return s;
-    cluster->stubs_.push_back(v1::Generation::NewStub(grpc::CreateChannel(
-        router->address(), grpc::InsecureChannelCredentials())));
+    auto channel = ClientChannel(router->address(), options.tls_dir);
+    if (!channel.ok()) return channel.status();
+    cluster->stubs_.push_back(v1::Generation::NewStub(*channel));
   }
   if (absl::Status s = cluster->WaitWorkersReady(kReadyTimeout); !s.ok()) {
     return s;

@@ -39,6 +39,8 @@ struct ClusterOptions {
   std::vector<std::string> prefill_flags;
   std::vector<std::string> decode_flags;
   std::map<std::string, std::string> environment;  // workers
+  // Folder of certificates: mutual TLS between all, the test included.
+  std::string tls_dir;
   // By name: router-0, prefill-0, decode-1.
   std::map<std::string, Place> places;
   // What routers are told instead of a worker's address: a proxy's, say.

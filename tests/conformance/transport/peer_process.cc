@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "common/base/check.h"
 #include "tests/conformance/transport/core_node.h"
+#include "tests/conformance/transport/transport_suite.h"
 
 namespace baton::transfer {
 namespace {
@@ -61,6 +62,7 @@ int PeerProcess::Main() {
 }
 
 PeerProcess::PeerProcess() {
+  PrepareTransportUnderTest();
   int there[2];
   int back[2];
   BATON_CHECK(pipe2(there, O_CLOEXEC) == 0 && pipe2(back, O_CLOEXEC) == 0);

@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 TEST(TransportTest, NamesItself) {
   Node a;
-  EXPECT_EQ(a.transport->name(), TransportUnderTest());
+  EXPECT_EQ(a.transport->name(), NameUnderTest());
   EXPECT_FALSE(a.transport->address().empty());
   EXPECT_LE(a.transport->address().size(), kMaxAddressBytes);
 }

@@ -4,14 +4,45 @@
 #include <random>
 
 #include "kv_transfer/fault/fault_transport.h"
+#include "kv_transfer/grpc/grpc_transport.h"
 #include "kv_transfer/loopback/loopback_transport.h"
 #include "kv_transfer/ucx/ucx_transport.h"
+#include "tests/support/certificates.h"
 
 namespace baton::transfer {
+namespace {
+
+constexpr char kCertificates[] = "BATON_TEST_CERTIFICATES";
+
+std::shared_ptr<const TlsCredentials> TlsUnderTest() {
+  if (TransportUnderTest() != "grpc_tls") return nullptr;
+  PrepareTransportUnderTest();
+  const std::string dir = std::getenv(kCertificates);
+  auto tls = TlsCredentials::Load({.cert = dir + "/prefill.crt",
+                                   .key = dir + "/prefill.key",
+                                   .ca = dir + "/ca.crt"},
+                                  PeerRole::kPrefill);
+  EXPECT_TRUE(tls.ok()) << tls.status();
+  return tls.ok() ? *std::move(tls) : nullptr;
+}
+
+}  // namespace
 
 std::string TransportUnderTest() {
   const char* kind = std::getenv("BATON_TRANSPORT");
   return kind == nullptr ? "loopback" : kind;
+}
+
+std::string NameUnderTest() {
+  const std::string kind = TransportUnderTest();
+  return kind == "grpc_tls" ? "grpc" : kind;
+}
+
+// All processes of a test use one folder of certificates; the first makes it.
+void PrepareTransportUnderTest() {
+  if (TransportUnderTest() != "grpc_tls" || std::getenv(kCertificates)) return;
+  static const testing::Certificates made;
+  setenv(kCertificates, made.dir().c_str(), 1);
 }
 
 namespace {
@@ -21,7 +52,9 @@ std::unique_ptr<Transport> MakePlainTransport() {
     static LoopbackHub hub;
     return hub.MakeTransport();
   }
-  auto transport = MakeUcxTransport({});
+  auto transport = TransportUnderTest().starts_with("grpc")
+                       ? MakeGrpcTransport({.tls = TlsUnderTest()})
+                       : MakeUcxTransport({});
   if (!transport.ok()) {
     ADD_FAILURE() << transport.status();
     std::abort();

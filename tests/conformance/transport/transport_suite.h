@@ -12,9 +12,14 @@
 
 namespace baton::transfer {
 
-// The kind of transport under test, from BATON_TRANSPORT: "loopback" or "ucx";
-// in a FaultTransport without faults if BATON_TRANSPORT_DECORATED is set.
+// The kind of transport under test, from BATON_TRANSPORT: "loopback", "ucx",
+// "grpc" or "grpc_tls"; in a FaultTransport without faults if
+// BATON_TRANSPORT_DECORATED is set.
 std::string TransportUnderTest();
+// What such a transport calls itself.
+std::string NameUnderTest();
+// Before another process is started that shall reach this one.
+void PrepareTransportUnderTest();
 // A transport of that kind; all of one process can reach each other.
 std::unique_ptr<Transport> MakeTransportUnderTest();
 
