@@ -4,6 +4,7 @@
 # usage: tests/run.sh [--preset NAME] [--no-fuzz] [CTEST OPTIONS]
 #   tests/run.sh -R bench_load       only tests whose names match
 #   tests/run.sh --preset dev        under AddressSanitizer and UBSan
+#   tests/run.sh --preset tsan -L tsan   threads of ours under ThreadSanitizer
 #   tests/run.sh --preset fuzz       only the fuzzers
 #   tests/run.sh -L unit             only tests with this label
 # The default preset, release, also builds and runs the fuzzers of the preset
