@@ -308,17 +308,12 @@ void AddTransfers(Corpus* corpus) {
       if (kind != 10) receiving.Byte(0);  // a second link?
       return receiving.Byte(0).Byte(0).Byte(0).Byte(0).Byte(0).Byte(0);
     };
-    speak(10).Byte(0).Byte(0);
+    speak(10).Byte(0).Byte(0).Byte(0).Byte(0).Byte(0);
     for (int ordinal = held; ordinal < 3; ++ordinal) {
-      speak(11)
-          .Byte(ordinal)
-          .Byte(100 + ordinal)
-          .Byte(0)
-          .Byte(ordinal)
-          .Byte(0)
-          .Byte(0);
+      speak(11).Byte(ordinal).Byte(100 + ordinal).Byte(0).Byte(ordinal).Byte(0);
+      receiving.Byte(0).Byte(0);
     }
-    speak(14).Byte(7).Byte(0).Byte(0);
+    speak(14).Byte(7).Byte(0).Byte(0).Byte(0);
     for (int i = 0; i < 6; ++i) receiving.Byte(0).Byte(5).Byte(0);
     corpus->Add("transfer", StrCat("verified_held_", held), receiving);
   }
@@ -329,7 +324,7 @@ void AddTransfers(Corpus* corpus) {
   // kind, transfer, a second link?, link, nonce, landing id, ACK, blocks,
   // spoiled
   holding.Byte(15).Byte(0).Byte(0).Byte(0).Byte(0).Byte(0);
-  holding.Byte(3).Byte(0).Byte(0);
+  holding.Byte(3).Byte(0).Byte(0).Byte(0);
   for (int i = 0; i < 3; ++i) holding.Byte(0).Byte(5).Byte(0);
   corpus->Add("transfer", "acknowledged", holding);
 }

@@ -56,17 +56,20 @@ class Peer {
   void Close() {
     if (const auto link = AnyLink()) transport_->Close(*link);
   }
-  // The header goes out as it is, or with something changed.
-  void Send(LinkId link, const Message& message,
-            absl::Span<const std::byte> payload, bool spoil) {
+  // What goes out is the message, or that with one byte changed. Deviations
+  // take the same input as the straight way, so that one mutated byte of an
+  // input makes one of them and leaves what follows as it was.
+  void Send(LinkId link, const Message& message, Bytes payload, uint8_t spoil) {
     const EncodedHeader encoded = EncodeHeader(message, payload);
     Bytes header(encoded.bytes.begin(), encoded.bytes.begin() + encoded.size);
-    if (spoil) {
-      header[input_->Below(static_cast<uint32_t>(header.size()))] ^=
-          static_cast<std::byte>(1 + input_->Below(255));
+    const size_t where = input_->Byte();
+    if (Spoils(spoil)) {
+      Bytes& hit = payload.empty() || spoil % 2 == 0 ? header : payload;
+      hit[where % hit.size()] ^= static_cast<std::byte>(spoil);
     }
     net_->Inject(transport_, link, std::move(header), payload);
   }
+  static bool Spoils(uint8_t spoil) { return spoil >= 224; }
   void SendRaw(LinkId link) {
     const std::string_view header = input_->Bytes(input_->Below(200));
     const std::string_view payload = input_->Bytes(input_->Below(100));
@@ -139,13 +142,17 @@ class Run {
       now_ = std::max(now_, core_.core.NextDeadline());
     }
   }
-  TransferKey KeyOf(const Ticket& ticket, TransferId transfer) {
+  static TransferKey RightKey(const Ticket& ticket, TransferId transfer) {
     TransferKey key;
     key.landing = LandingId(ticket.landing_id());
     std::memcpy(key.nonce.data(), ticket.nonce().data(), kNonceBytes);
     key.transfer = transfer;
+    return key;
+  }
+  TransferKey AnyKey(const Ticket& ticket, TransferId transfer) {
+    TransferKey key = RightKey(ticket, transfer);
     if (input_.Byte() > 248) key.nonce[0] ^= std::byte{1};
-    if (input_.Byte() > 252) key.landing = LandingId(input_.Below(4));
+    if (input_.Byte() > 252) key.landing = LandingId(1);
     return key;
   }
 
@@ -185,7 +192,8 @@ class Receiving final : public Run {
     std::unique_ptr<TinyMemory> memory;
     std::optional<TinyMemory> last;  // what must not change any more
     Bytes held;                      // block 0, where it is held already
-    // Sent with a right checksum, by ordinal.
+    // Sent under the right key with a right checksum; blocks by ordinal.
+    bool begun = false;
     std::map<uint32_t, std::set<Bytes>> sent;
     std::set<std::string> seals;
     bool failed = false;
@@ -239,9 +247,12 @@ class Receiving final : public Run {
     Landing& landing = landings_.at(id);
     const Ticket& ticket = landing.ticket;
     Message message;
-    message.key = KeyOf(ticket, TransferId(1 + (input_.Byte() > 240 ? 1 : 0)));
+    const TransferId transfer(1 + (input_.Byte() > 240 ? 1 : 0));
+    message.key = AnyKey(ticket, transfer);
     Bytes payload;
-    const bool spoil = input_.Byte() > 240;
+    const uint8_t spoil = input_.Byte();
+    const bool right =
+        !Peer::Spoils(spoil) && message.key == RightKey(ticket, transfer);
     if (kind == 10) {
       Begin begin;
       begin.epoch = WorkerEpoch(ticket.worker_epoch());
@@ -251,34 +262,39 @@ class Receiving final : public Run {
       begin.held_tokens = ticket.held_tokens();
       begin.block_count = ticket.block_count();
       begin.block_bytes = kTinyLayout.block_bytes();
-      if (input_.Byte() > 250) begin.block_count = input_.Number<uint32_t>();
-      if (input_.Byte() > 250) begin.token_count = input_.Number<uint32_t>();
+      const Begin honest = begin;
+      if (input_.Byte() > 240) begin.epoch = WorkerEpoch(1);
+      if (input_.Byte() > 240) begin.fingerprint[0] ^= std::byte{1};
+      if (input_.Byte() > 250) begin.block_count = 1;
+      if (input_.Byte() > 250) ++begin.token_count;
       message.body = begin;
+      if (right && begin == honest) landing.begun = true;
     } else if (kind < 14) {
       const uint32_t ordinal = input_.Below(kBlocks + 1);
       payload.assign(kTinyLayout.block_bytes(),
                      static_cast<std::byte>(input_.Byte()));
-      if (input_.Byte() > 248) payload.resize(input_.Below(256));
+      const uint8_t shape = input_.Byte();
+      if (shape > 248) payload.resize((shape - 248) * 5);
       Frame frame{input_.Below(8), ordinal, 0, 2,
                   ordinal + 1 < kBlocks ? 16u : 8u};
-      if (input_.Byte() > 250) frame.layer_end = input_.Byte();
-      if (input_.Byte() > 250) frame.written_tokens = input_.Byte();
+      if (input_.Byte() > 250) frame.layer_end = 1;
+      if (input_.Byte() > 250) frame.written_tokens = 7;
       message.body = frame;
-      if (!spoil) landing.sent[ordinal].insert(payload);
+      if (right) landing.sent[ordinal].insert(payload);
     } else if (kind == 14) {
       std::string seal = CoreFixture::SealOf(input_.Byte()).SerializeAsString();
-      if (input_.Byte() > 240) seal = input_.Bytes(input_.Below(32));
+      const uint8_t garbage = input_.Byte();
+      if (garbage > 240) seal.assign(garbage - 241, '\xff');
       payload.assign(AsBytes(seal).begin(), AsBytes(seal).end());
       const uint32_t held = ticket.held_tokens() / 16;
-      message.body =
-          SealMark{input_.Byte() > 250 ? input_.Byte() : kBlocks - held};
-      if (!spoil) landing.seals.insert(std::move(seal));
+      message.body = SealMark{input_.Byte() > 250 ? 1 : kBlocks - held};
+      if (right) landing.seals.insert(std::move(seal));
     } else if (input_.Bool()) {
       message.body = AbortNotice{absl::StatusCode::kAborted, "enough"};
     } else {
       message.body = AbortAck{};
     }
-    peer_.Send(link, message, payload, spoil);
+    peer_.Send(link, message, std::move(payload), spoil);
   }
 
   // Nothing writes where it must not.
@@ -297,7 +313,7 @@ class Receiving final : public Run {
   }
   void On(const LandingVerified& event) override {
     Landing& landing = Live(event.landing);
-    BATON_CHECK(!landing.failed && !landing.cancelled);
+    BATON_CHECK(landing.begun && !landing.failed && !landing.cancelled);
     const uint32_t held = landing.ticket.held_tokens() / 16;
     BATON_CHECK(event.blocks == kBlocks - held);
     BATON_CHECK(event.bytes == event.blocks * kTinyLayout.block_bytes());
@@ -418,7 +434,7 @@ class Holding final : public Run {
 
   void Speak(LinkId link, TransferId id, Transfer* transfer) {
     Message message;
-    message.key = KeyOf(transfer->ticket, id);
+    message.key = AnyKey(transfer->ticket, id);
     message.recipient = Recipient::kHolder;
     switch (input_.Below(6)) {
       case 0:
@@ -431,10 +447,11 @@ class Holding final : public Run {
         message.body = Refusal{absl::StatusCode::kNotFound, "no"};
         break;
       default:
-        message.body = Ack{input_.Byte() > 248 ? input_.Byte() : kBlocks};
+        message.body = Ack{input_.Byte() > 248 ? 1 : kBlocks};
     }
-    const bool spoil = input_.Byte() > 240;
-    if (!spoil && std::holds_alternative<Ack>(message.body)) {
+    const uint8_t spoil = input_.Byte();
+    if (!Peer::Spoils(spoil) && message.key == RightKey(transfer->ticket, id) &&
+        std::holds_alternative<Ack>(message.body)) {
       transfer->acknowledged = true;
     }
     peer_.Send(link, message, {}, spoil);

@@ -31,7 +31,7 @@ class SchedulerHarness {
 
   void Feed(typename Scheduler::Event event) {
     for (auto& action : scheduler.Handle(std::move(event), now)) {
-      std::visit([this](auto&& one) { Carry(std::move(one)); },
+      std::visit([this](auto&& one) { this->Carry(std::move(one)); },
                  std::move(action));
     }
     if (auto_open) derived().OpenPending();
