@@ -4,7 +4,7 @@
 # usage: tests/run.sh [--preset NAME] [--no-fuzz] [CTEST OPTIONS]
 #   tests/run.sh -R bench_load       only tests whose names match
 #   tests/run.sh --preset dev        under AddressSanitizer and UBSan
-#   tests/run.sh --preset tsan -L tsan   threads of ours under ThreadSanitizer
+#   tests/run.sh --preset tsan       what has threads, under TSan
 #   tests/run.sh --preset fuzz       only the fuzzers
 #   tests/run.sh -L unit             only tests with this label
 # The default preset, release, also builds and runs the fuzzers of the preset
@@ -61,6 +61,9 @@ if [[ $preset == release ]]; then
     cmake --build --preset fuzz --parallel "$(nproc)"
   fi
   configuration=("-DBATON_FUZZ_DIR=$fuzz_dir")
+fi
+if [[ $preset == tsan ]]; then
+  options+=(-L tsan)  # nothing else is built
 fi
 cmake --preset "$preset" "${configuration[@]}"
 cmake --build --preset "$preset" --parallel "$(nproc)"

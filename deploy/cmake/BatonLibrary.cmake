@@ -33,7 +33,7 @@ endfunction()
 # baton_test(NAME SRCS ... DEPS ... LABEL unit|conformance|...  TIMEOUT s [TSAN])
 #   A GoogleTest executable, registered with ctest as one test per binary. TSAN:
 #   it has threads of ours and is worth running under ThreadSanitizer (label
-#   tsan: tests/run.sh --preset tsan -L tsan).
+#   tsan, target tsan_tests: tests/run.sh --preset tsan).
 function(baton_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TSAN" "LABEL;TIMEOUT" "SRCS;DEPS")
   add_executable(${name} ${arg_SRCS})
@@ -51,6 +51,7 @@ function(baton_test name)
   endif()
   if(arg_TSAN)
     list(APPEND arg_LABEL tsan)
+    add_dependencies(tsan_tests ${name})
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}"
     TIMEOUT ${arg_TIMEOUT})
