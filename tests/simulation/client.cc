@@ -46,9 +46,13 @@ Client::Client(std::string name, ClientPlan plan, Promise promise,
       promise_(promise),
       monitor_(monitor),
       choices_(plan_.choices) {
-  for (const ToyAnswer& answer : plan_.expected) {
-    std::string& text = expected_text_.emplace_back();
-    for (const std::string& piece : answer.texts) text += piece;
+  for (uint32_t version = 0; version < plan_.expected.size(); ++version) {
+    versions_.push_back(version);
+    std::vector<std::string>& texts = expected_text_.emplace_back();
+    for (const ToyAnswer& answer : plan_.expected[version]) {
+      std::string& text = texts.emplace_back();
+      for (const std::string& piece : answer.texts) text += piece;
+    }
   }
 }
 
@@ -75,63 +79,73 @@ void Client::Received(const v1::GenerateEvent& event) {
   }
   if (event.choice() >= choices_.size()) return Violation("unknown choice");
   Choice& choice = choices_[event.choice()];
-  const ToyAnswer& expected = plan_.expected[event.choice()];
   if (choice.finished && (event.token_ids_size() > 0 || event.has_finish() ||
                           !event.text().empty())) {
     return Violation(
         StrCat("choice ", event.choice(), " goes on after its end"));
   }
+  std::string difference;
+  std::vector<uint32_t> versions;
+  for (uint32_t version : versions_) {
+    std::string here = Difference(event, version);
+    if (here.empty()) versions.push_back(version);
+    if (difference.empty()) difference = std::move(here);
+  }
+  if (versions.empty()) return Violation(difference);
+  versions_ = std::move(versions);
+  choice.tokens += event.token_ids_size();
+  choice.text_bytes += event.text().size();
+  choice.finished = choice.finished || event.has_finish();
+}
+
+std::string Client::Difference(const v1::GenerateEvent& event,
+                               uint32_t version) const {
+  const Choice& choice = choices_[event.choice()];
+  const ToyAnswer& expected = plan_.expected[version][event.choice()];
   const bool logprobs = plan_.params->sampling.logprobs;
   if (event.logprobs_size() != (logprobs ? event.token_ids_size() : 0)) {
-    Violation(StrCat(event.logprobs_size(), " logprobs for ",
-                     event.token_ids_size(), " tokens"));
+    return StrCat(event.logprobs_size(), " logprobs for ",
+                  event.token_ids_size(), " tokens");
   }
   size_t text_end = choice.text_bytes;
-  for (int i = 0; i < event.token_ids_size(); ++i) {
-    const size_t index = choice.tokens++;
+  size_t index = choice.tokens;
+  for (int i = 0; i < event.token_ids_size(); ++i, ++index) {
     if (index >= expected.tokens.size() ||
         event.token_ids(i) != expected.tokens[index]) {
-      return Violation(StrCat("choice ", event.choice(), " token ", index,
-                              " is ", event.token_ids(i),
-                              ", not that of the undisturbed answer"));
+      return StrCat("choice ", event.choice(), " token ", index, " is ",
+                    event.token_ids(i), ", not that of the undisturbed answer");
     }
     if (i < event.logprobs_size() &&
         event.logprobs(i).logprob() != expected.logprobs[index]) {
-      Violation(StrCat("choice ", event.choice(), " logprob ", index,
-                       " differs from the undisturbed answer"));
+      return StrCat("choice ", event.choice(), " logprob ", index,
+                    " differs from the undisturbed answer");
     }
     text_end += expected.texts[index].size();
   }
-  const std::string& text = expected_text_[event.choice()];
+  const std::string& text = expected_text_[version][event.choice()];
   if (event.text() !=
       text.substr(choice.text_bytes, text_end - choice.text_bytes)) {
-    Violation(StrCat("choice ", event.choice(), " text '", event.text(),
-                     "' at byte ", choice.text_bytes,
-                     " differs from the undisturbed answer"));
+    return StrCat("choice ", event.choice(), " text '", event.text(),
+                  "' at byte ", choice.text_bytes,
+                  " differs from the undisturbed answer");
   }
-  choice.text_bytes = text_end;
-  if (event.has_finish()) {
-    choice.finished = true;
-    if (choice.tokens != expected.tokens.size()) {
-      Violation(StrCat("choice ", event.choice(), " ended after ",
-                       choice.tokens, " of ", expected.tokens.size(),
-                       " tokens"));
-    }
-    CheckFinish(event.finish(), expected.finish);
+  if (!event.has_finish()) return "";
+  if (index != expected.tokens.size()) {
+    return StrCat("choice ", event.choice(), " ended after ", index, " of ",
+                  expected.tokens.size(), " tokens");
   }
-}
-
-void Client::CheckFinish(const v1::Finish& finish,
-                         const FinishCause& expected) {
-  const v1::FinishReason reason = expected.kind == FinishKind::kStop
+  const v1::Finish& finish = event.finish();
+  const FinishCause& cause = expected.finish;
+  const v1::FinishReason reason = cause.kind == FinishKind::kStop
                                       ? v1::FINISH_REASON_STOP
                                       : v1::FINISH_REASON_LENGTH;
   if (finish.reason() != reason ||
-      finish.stop_string() != expected.stop_string.value_or("") ||
-      finish.stop_token_id() != expected.stop_token.value_or(0)) {
-    Violation(StrCat("finish {", finish.ShortDebugString(),
-                     "} differs from the undisturbed answer"));
+      finish.stop_string() != cause.stop_string.value_or("") ||
+      finish.stop_token_id() != cause.stop_token.value_or(0)) {
+    return StrCat("finish {", finish.ShortDebugString(),
+                  "} differs from the undisturbed answer");
   }
+  return "";
 }
 
 void Client::Finished(const absl::Status& status, MonotonicTime now) {

@@ -69,7 +69,9 @@ class Client {
     bool finished = false;
   };
 
-  void CheckFinish(const v1::Finish& finish, const FinishCause& expected);
+  // Empty if the event continues the answer of that version of the model.
+  std::string Difference(const v1::GenerateEvent& event,
+                         uint32_t version) const;
   void CheckSuccess();
   void Violation(std::string_view what);
 
@@ -82,7 +84,8 @@ class Client {
   MonotonicTime finished_at_{};
   uint32_t events_ = 0;
   std::vector<Choice> choices_;
-  std::vector<std::string> expected_text_;
+  std::vector<std::vector<std::string>> expected_text_;  // as plan.expected
+  std::vector<uint32_t> versions_;  // whose answer this may still be
   v1::Usage usage_;
   bool served_ = false;
 };

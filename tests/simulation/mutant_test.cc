@@ -39,6 +39,7 @@ constexpr Mutant kMutants[] = {
     {"worker_deadline_is_final", 300},
     {"deadline_ignored_while_queued", 400},
     {"duplicate_frame_accepted", 200},
+    {"replay_crosses_fingerprints", 400},
 };
 
 // The first seed found in [1, last] that finds the mutant. It may well trip a

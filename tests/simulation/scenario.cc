@@ -43,6 +43,7 @@ WorkloadShape DrawWorkload(Random random) {
   workload.prefix_seed = random.Next();
   workload.other_priority_rate = random.Chance(0.5) ? 0.5 : 0.0;
   workload.tenants = Number(&random, 1, 3);
+  workload.versions = random.Chance(0.15) ? 2 : 1;
   workload.max_deadline = random.Between(seconds(10), seconds(40));
   workload.cancel_rate = 0.35;
   workload.short_deadline_rate = 0.15;
@@ -73,6 +74,7 @@ RouterShape DrawRouter(const WorkloadShape& workload, Random random) {
 
 WorkerShape DrawWorker(const WorkloadShape& workload, Random* random) {
   WorkerShape shape;
+  shape.version = Number(random, 0, workload.versions - 1);
   shape.max_context_tokens = ContextTokens(workload) + 16;
   shape.step_token_budget = 16 * Number(random, 1, 8);
   shape.step_time = random->Between(microseconds(300), milliseconds(5));
@@ -235,7 +237,8 @@ Scenario Scenario::Draw(uint64_t seed) {
     FaultSet harmful = FaultSet::All();
     harmful.Remove(FaultSet::Harmless());
     scenario.faults.Remove(harmful);
-  } else if (theme < 0.15 && scenario.prefill_workers.size() > 1 &&
+  } else if (theme < 0.15 && workload.versions == 1 &&
+             scenario.prefill_workers.size() > 1 &&
              scenario.decode_workers.size() > 1) {
     scenario.plan.rolling_restart = true;
     scenario.faults = {};

@@ -42,8 +42,8 @@ void WriteSlot(absl::Span<std::byte* const> blocks, const Slot& slot) {
 
 // Digest of positions [0, end), each checked.
 absl::Status VerifyContext(absl::Span<std::byte* const> blocks, uint32_t end,
-                           uint64_t* digest) {
-  *digest = kToyOrigin;
+                           uint64_t origin, uint64_t* digest) {
+  *digest = origin;
   for (uint32_t p = 0; p < end; ++p) {
     const Slot slot = ReadSlot(blocks, p);
     *digest = ExtendDigest(*digest, slot.token);
@@ -125,7 +125,8 @@ SampledToken ToyDraw(uint64_t digest, const SamplingParams& params,
   return *std::move(token);
 }
 
-absl::Status RunToyStep(absl::Span<const StepSpan> spans, StepResult* result) {
+absl::Status RunToyStep(absl::Span<const StepSpan> spans, uint32_t version,
+                        StepResult* result) {
   for (size_t i = 0; i < spans.size(); ++i) {
     const StepSpan& span = spans[i];
     const uint64_t end = span.first_position + span.tokens.size();
@@ -135,8 +136,8 @@ absl::Status RunToyStep(absl::Span<const StepSpan> spans, StepResult* result) {
                                         " tokens from ", span.first_position));
     }
     uint64_t digest;
-    if (absl::Status status =
-            VerifyContext(span.blocks, span.first_position, &digest);
+    if (absl::Status status = VerifyContext(span.blocks, span.first_position,
+                                            ToyOrigin(version), &digest);
         !status.ok()) {
       return absl::DataLossError(
           StrCat("span ", i, ": ", ToStd(status.message())));
@@ -157,8 +158,8 @@ absl::Status RunToyStep(absl::Span<const StepSpan> spans, StepResult* result) {
 }
 
 ToyAnswer ExpectedAnswer(std::shared_ptr<const SequenceParams> params,
-                         uint32_t choice) {
-  uint64_t digest = kToyOrigin;
+                         uint32_t choice, uint32_t version) {
+  uint64_t digest = ToyOrigin(version);
   for (TokenId token : params->prompt) digest = ExtendDigest(digest, token);
   Sequence sequence(params, ToyVocabulary(), choice, {});
   ToyAnswer answer;

@@ -34,6 +34,8 @@ std::shared_ptr<const Vocabulary> ToyVocabulary();
 
 // Digest of a context one token longer. The empty context has kToyOrigin.
 inline constexpr uint64_t kToyOrigin = 0x6261746F6E746F79u;
+// Other versions of the model have other answers and another KV.
+constexpr uint64_t ToyOrigin(uint32_t version) { return kToyOrigin + version; }
 uint64_t ExtendDigest(uint64_t digest, TokenId token);
 
 // [kToyVocabulary]
@@ -42,7 +44,8 @@ std::vector<float> ToyLogits(uint64_t digest);
 // Runs one step on real block memory, as Engine does. DATA_LOSS names the span
 // and position whose KV is not what its own tokens say, and the steps stops
 // there; a fence was broken.
-absl::Status RunToyStep(absl::Span<const StepSpan> spans, StepResult* result);
+absl::Status RunToyStep(absl::Span<const StepSpan> spans, uint32_t version,
+                        StepResult* result);
 
 // Draws the next token of a context, exactly as a step would.
 SampledToken ToyDraw(uint64_t digest, const SamplingParams& params,
@@ -56,7 +59,7 @@ struct ToyAnswer {
   FinishCause finish;
 };
 ToyAnswer ExpectedAnswer(std::shared_ptr<const SequenceParams> params,
-                         uint32_t choice);
+                         uint32_t choice, uint32_t version);
 
 }  // namespace baton::simulation
 

@@ -12,6 +12,14 @@ namespace baton::simulation {
 
 using transfer::TransferEvent;
 
+namespace {
+
+std::string FingerprintOf(uint32_t version) {
+  return std::string(32, static_cast<char>('f' + version));
+}
+
+}  // namespace
+
 WorkerProcess::WorkerProcess(Environment environment, Random random,
                              std::string name, WorkerEpoch epoch,
                              const WorkerShape& shape,
@@ -35,7 +43,7 @@ WorkerProcess::WorkerProcess(Environment environment, Random random,
       });
   transfer::TransferOptions options;
   options.epoch = epoch;
-  options.fingerprint = std::string(32, 'f');
+  options.fingerprint = FingerprintOf(shape_.version);
   options.layout = ToyKvLayout();
   options.random = [this](absl::Span<std::byte> bytes) {
     for (std::byte& b : bytes) b = std::byte(random_.Below(256));
@@ -257,7 +265,8 @@ void WorkerProcess::Compute(const StepPlan& plan, StepResult* result) {
       span.blocks.push_back(memory_->Block(block.id));
     }
   }
-  if (absl::Status status = RunToyStep(spans, result); !status.ok()) {
+  if (absl::Status status = RunToyStep(spans, shape_.version, result);
+      !status.ok()) {
     Violation(StrCat("step ", plan.number, ": ", ToStd(status.message())));
     result->spans.resize(plan.spans.size());
   }
@@ -411,7 +420,7 @@ v1::WorkerHello WorkerProcess::Hello(v1::WorkerRole role) const {
   hello.set_worker_epoch(epoch_.value());
   hello.set_worker_id(name());
   hello.set_role(role);
-  hello.set_fingerprint(std::string(32, 'f'));
+  hello.set_fingerprint(FingerprintOf(shape_.version));
   hello.set_model("toy");
   hello.set_block_tokens(kBlockTokens);
   hello.set_block_bytes(ToyKvLayout().block_bytes());

@@ -21,6 +21,7 @@
 namespace baton::simulation {
 
 struct WorkerShape {
+  uint32_t version = 0;  // of the model
   uint32_t blocks = 64;
   uint32_t step_token_budget = 64;
   uint32_t max_context_tokens = 256;

@@ -133,14 +133,17 @@ ClientPlan DrawClient(const WorkloadShape& shape, FaultSet faults,
   }
   if (random.Chance(shape.stop_string_rate)) {
     const ToyAnswer answer = ExpectedAnswer(
-        params, static_cast<uint32_t>(random.Below(plan.choices)));
+        params, static_cast<uint32_t>(random.Below(plan.choices)), 0);
     for (uint64_t i = random.Between(1, 3); i > 0; --i) {
       params->stop_strings.push_back(DrawStopString(answer, &random));
     }
   }
   plan.params = std::move(params);
-  for (uint32_t choice = 0; choice < plan.choices; ++choice) {
-    plan.expected.push_back(ExpectedAnswer(plan.params, choice));
+  for (uint32_t version = 0; version < shape.versions; ++version) {
+    std::vector<ToyAnswer>& answers = plan.expected.emplace_back();
+    for (uint32_t choice = 0; choice < plan.choices; ++choice) {
+      answers.push_back(ExpectedAnswer(plan.params, choice, version));
+    }
   }
   return plan;
 }

@@ -31,6 +31,7 @@ struct WorkloadShape {
   uint64_t prefix_seed = 0;
   double other_priority_rate = 0.3;
   uint32_t tenants = 1;
+  uint32_t versions = 1;  // of the model, that the workers may have
 
   Duration arrivals = std::chrono::seconds(10);  // over this long
   Duration min_deadline = std::chrono::milliseconds(20);
@@ -52,7 +53,8 @@ struct ClientPlan {
   bool patient = true;  // the deadline is the longest of the shape
   std::optional<Duration> cancel_after;  // from arrival
   std::optional<uint32_t> reads;         // events, then no more
-  std::vector<ToyAnswer> expected;       // by choice
+  // By version of the model, and choice.
+  std::vector<std::vector<ToyAnswer>> expected;
 };
 
 // Of what clients may do wrong, only `faults`; the rest of the plan does not
