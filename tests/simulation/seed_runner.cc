@@ -58,7 +58,8 @@ class Child {
     pid_ = fork();
     BATON_CHECK(pid_ >= 0);
     if (pid_ == 0) {
-      const std::string text = work();
+      // An exception ends the child here, not in whoever catches it above.
+      const std::string text = [&]() noexcept { return work(); }();
       for (size_t at = 0; at < text.size();) {
         const ssize_t written =
             write(ends[1], text.data() + at, text.size() - at);
