@@ -16,25 +16,34 @@ using C = NetworkCluster;
 constexpr size_t kBulk = 8 << 10;
 constexpr size_t kMoreThanAnyRead = 1 << 30;
 
+struct Ucx {
+  static constexpr char kName[] = "ucx";
+};
+struct Grpc {
+  static constexpr char kName[] = "grpc";
+};
+
+template <class Transport>
 class KvCorruptionTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto started = NetworkCluster::Start([](VirtualNetwork& network) {
-      for (int i = 0; i < 2; ++i) {
-        auto proxy =
-            TcpProxy::Start({.network = network.network(C::PrefillHost(i))});
-        if (!proxy.ok()) return proxy.status();
-        proxies_[i] = *std::move(proxy);
-        if (absl::Status s = network.Redirect(C::PrefillHost(i), C::kAnybody,
-                                              proxies_[i]->port());
-            !s.ok()) {
-          return s;
-        }
-      }
-      return absl::OkStatus();
-    });
+    auto started = NetworkCluster::Start(Prepare, Transport::kName);
     ASSERT_TRUE(started.ok()) << started.status();
     net_ = *std::move(started);
+  }
+  static absl::Status Prepare(VirtualNetwork& network) {
+    for (int i = 0; i < 2; ++i) {
+      auto proxy =
+          TcpProxy::Start({.network = network.network(C::PrefillHost(i))});
+      if (!proxy.ok()) return proxy.status();
+      proxies_[i] = *std::move(proxy);
+      if (absl::Status s = network.Redirect(C::PrefillHost(i), C::kAnybody,
+                                            proxies_[i]->port());
+          !s.ok()) {
+        return s;
+      }
+    }
+    return absl::OkStatus();
   }
   static void TearDownTestSuite() {
     if (net_ != nullptr) {
@@ -58,6 +67,9 @@ class KvCorruptionTest : public ::testing::Test {
           proxy, [=] { (proxy->*act)(TcpProxy::kToServer, min_read); });
     };
     run.min_replays = 1;
+    const std::string& used =
+        net_->cluster().Calm(run.request).served.transport();
+    if (used != Transport::kName) return absl::InternalError(used);
     return RunFault(net_->cluster(), run);
   }
 
@@ -65,28 +77,34 @@ class KvCorruptionTest : public ::testing::Test {
   static std::unique_ptr<NetworkCluster> net_;
 };
 
-std::unique_ptr<TcpProxy> KvCorruptionTest::proxies_[2];
-std::unique_ptr<NetworkCluster> KvCorruptionTest::net_;
+template <class Transport>
+std::unique_ptr<TcpProxy> KvCorruptionTest<Transport>::proxies_[2];
+template <class Transport>
+std::unique_ptr<NetworkCluster> KvCorruptionTest<Transport>::net_;
 
-TEST_F(KvCorruptionTest, BitFlippedInABlock) {
-  EXPECT_EQ(Run(&TcpProxy::Flip), absl::OkStatus());
+using Transports = ::testing::Types<Ucx, Grpc>;
+TYPED_TEST_SUITE(KvCorruptionTest, Transports);
+
+TYPED_TEST(KvCorruptionTest, BitFlippedInABlock) {
+  EXPECT_EQ(this->Run(&TcpProxy::Flip), absl::OkStatus());
 }
 
-TEST_F(KvCorruptionTest, SilenceInTheMiddleOfABlock) {
-  EXPECT_EQ(Run(&TcpProxy::Stall), absl::OkStatus());
+TYPED_TEST(KvCorruptionTest, SilenceInTheMiddleOfABlock) {
+  EXPECT_EQ(this->Run(&TcpProxy::Stall), absl::OkStatus());
 }
 
-TEST_F(KvCorruptionTest, ConnectionResetInTheMiddleOfABlock) {
-  EXPECT_EQ(Run(&TcpProxy::Reset), absl::OkStatus());
+TYPED_TEST(KvCorruptionTest, ConnectionResetInTheMiddleOfABlock) {
+  EXPECT_EQ(this->Run(&TcpProxy::Reset), absl::OkStatus());
 }
 
-TEST_F(KvCorruptionTest, ConnectionEndsInTheMiddleOfABlock) {
-  EXPECT_EQ(Run(&TcpProxy::End), absl::OkStatus());
+TYPED_TEST(KvCorruptionTest, ConnectionEndsInTheMiddleOfABlock) {
+  EXPECT_EQ(this->Run(&TcpProxy::End), absl::OkStatus());
 }
 
-TEST_F(KvCorruptionTest, ControlFlipThatNeverComesIsNoticed) {
-  EXPECT_THAT(std::string(Run(&TcpProxy::Flip, kMoreThanAnyRead).message()),
-              HasSubstr("no effect"));
+TYPED_TEST(KvCorruptionTest, ControlFlipThatNeverComesIsNoticed) {
+  EXPECT_THAT(
+      std::string(this->Run(&TcpProxy::Flip, kMoreThanAnyRead).message()),
+      HasSubstr("no effect"));
 }
 
 }  // namespace

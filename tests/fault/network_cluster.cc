@@ -30,7 +30,8 @@ Place At(const VirtualNetwork& network, int host,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NetworkCluster>> NetworkCluster::Start(
-    const std::function<absl::Status(VirtualNetwork&)>& prepare) {
+    const std::function<absl::Status(VirtualNetwork&)>& prepare,
+    const std::string& transport) {
   auto model = SmolLm2Path();
   if (!model.ok()) return model.status();
   auto network = VirtualNetwork::Create(5);
@@ -41,9 +42,9 @@ absl::StatusOr<std::unique_ptr<NetworkCluster>> NetworkCluster::Start(
   ClusterOptions options;
   options.model = *model;
   options.prefill = options.decode = 2;
-  options.worker_flags = {"--threads=1",
-                          absl::StrCat("--kv-blocks=", kPoolBlocks),
-                          "--step-tokens=32"};
+  options.worker_flags = {
+      "--threads=1", absl::StrCat("--kv-blocks=", kPoolBlocks),
+      "--step-tokens=32", absl::StrCat("--transport=", transport)};
   options.decode_flags = {"--disaggregation=always"};
   options.router_flags = {"--stall-timeout=2s", "--silence-timeout=3s"};
   options.places["router-0"] = At(**network, kRouterHost, {});

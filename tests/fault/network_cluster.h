@@ -26,9 +26,11 @@ class NetworkCluster {
   static constexpr char kNobody[] = "10.77.0.200";
   static constexpr char kAnybody[] = "10.77.0.0/24";
 
-  // `prepare` changes the network before the processes start.
+  // `prepare` changes the network before the processes start; `transport` is
+  // how KV travels.
   static absl::StatusOr<std::unique_ptr<NetworkCluster>> Start(
-      const std::function<absl::Status(VirtualNetwork&)>& prepare = nullptr);
+      const std::function<absl::Status(VirtualNetwork&)>& prepare = nullptr,
+      const std::string& transport = "ucx");
 
   VirtualNetwork& network() { return *network_; }
   FaultedCluster& cluster() { return *cluster_; }

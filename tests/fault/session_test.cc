@@ -6,6 +6,7 @@
 
 #include "tests/fault/fault_run.h"
 #include "tests/fault/network_fault.h"
+#include "tests/support/certificates.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace baton::testing {
@@ -15,10 +16,12 @@ using ::testing::HasSubstr;
 
 class SessionTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  static void SetUpTestSuite() { StartCluster(""); }
+  static void StartCluster(const std::string& tls_dir) {
     auto model = SmolLm2Path();
     ASSERT_TRUE(model.ok()) << model.status();
     ClusterOptions options;
+    options.tls_dir = tls_dir;
     options.model = *model;
     options.prefill = options.decode = 2;
     options.worker_flags = {"--threads=1", "--kv-blocks=400",
@@ -148,6 +151,32 @@ TEST_F(SessionTest, ControlFlipThatNeverComesIsNoticed) {
                                              kMoreThanAnyRead))
                               .message()),
               HasSubstr("no effect"));
+}
+
+// With TLS a flipped bit ends the session, and the answer is the right one.
+class TlsSessionTest : public SessionTest {
+ protected:
+  static void SetUpTestSuite() {
+    certificates_ = std::make_unique<Certificates>();
+    StartCluster(certificates_->dir());
+  }
+  static void TearDownTestSuite() {
+    SessionTest::TearDownTestSuite();
+    certificates_.reset();
+  }
+  static std::unique_ptr<Certificates> certificates_;
+};
+
+std::unique_ptr<Certificates> TlsSessionTest::certificates_;
+
+TEST_F(TlsSessionTest, BitFlippedInADecodeSession) {
+  EXPECT_EQ(RunFault(*cluster_, OnSession(false, "running", &TcpProxy::Flip)),
+            absl::OkStatus());
+}
+
+TEST_F(TlsSessionTest, BitFlippedInAPrefillSession) {
+  EXPECT_EQ(RunFault(*cluster_, OnSession(true, "sending", &TcpProxy::Flip)),
+            absl::OkStatus());
 }
 
 // The client is told UNAVAILABLE, never a silent end; nothing goes on for it.
