@@ -10,6 +10,7 @@ namespace baton::testing {
 namespace {
 
 constexpr auto kMomentLimit = std::chrono::seconds(60);
+constexpr auto kPublishLimit = std::chrono::seconds(10);
 constexpr auto kPoll = std::chrono::milliseconds(2);
 constexpr const char* kStates[] = {"quarantine", "landing", "sending",
                                    "running",    "prefix",  "free"};
@@ -24,6 +25,7 @@ bool IsWorker(const Process& process) {
   return process.name().rfind("router", 0) != 0;
 }
 
+// Zero until the worker has published its first counts.
 absl::StatusOr<double> PoolSize(const Process& worker) {
   double sum = 0;
   for (const char* state : kStates) {
@@ -90,8 +92,14 @@ absl::StatusOr<std::unique_ptr<FaultedCluster>> FaultedCluster::Start(
   cluster->cluster_ = *std::move(processes);
   for (const Process* process : cluster->cluster_->processes()) {
     if (!IsWorker(*process)) continue;
-    const auto size = PoolSize(*process);
+    absl::StatusOr<double> size = 0;
+    const MonotonicTime give_up = MonotonicNow() + kPublishLimit;
+    while (size.ok() && *size == 0 && MonotonicNow() < give_up) {
+      std::this_thread::sleep_for(kPoll);
+      size = PoolSize(*process);
+    }
     if (!size.ok()) return size.status();
+    if (*size == 0) return absl::InternalError("an empty pool");
     cluster->pools_[process->name()] = *size;
   }
   const Answer& answer = cluster->Calm(ShortRequest());
