@@ -18,6 +18,12 @@ absl::Status Expected(std::string_view what, std::string_view got) {
       StrCat("expected ", what, " (got \"", got.substr(0, 200), "\")"));
 }
 
+absl::Status OutOfRange(const std::string& got, const std::string& min,
+                        const std::string& max) {
+  return absl::InvalidArgumentError(
+      StrCat("out of range (got ", got, ", allowed ", min, "..", max, ")"));
+}
+
 }  // namespace
 
 ConfigParser::ConfigParser(std::string program, std::string summary)
@@ -139,6 +145,38 @@ void ConfigParser::AddDuration(std::string_view name, Duration* value,
             });
 }
 
+void ConfigParser::AddByteSize(std::string_view name, uint64_t* bytes,
+                               uint64_t min, uint64_t max,
+                               std::string_view help) {
+  AddScalar(name, "SIZE", FormatByteSize(*bytes), help,
+            [bytes, min, max](const std::string& text) -> absl::Status {
+              BATON_ASSIGN_OR_RETURN(const uint64_t parsed,
+                                     ParseByteSize(text));
+              if (parsed < min || parsed > max) {
+                return OutOfRange(FormatByteSize(parsed), FormatByteSize(min),
+                                  FormatByteSize(max));
+              }
+              *bytes = parsed;
+              return absl::OkStatus();
+            });
+}
+
+void ConfigParser::AddDuration(std::string_view name, Duration* value,
+                               Duration min, Duration max,
+                               std::string_view help) {
+  AddScalar(name, "TIME", FormatDuration(*value), help,
+            [value, min, max](const std::string& text) -> absl::Status {
+              BATON_ASSIGN_OR_RETURN(const Duration parsed,
+                                     ParseDuration(text));
+              if (parsed < min || parsed > max) {
+                return OutOfRange(FormatDuration(parsed), FormatDuration(min),
+                                  FormatDuration(max));
+              }
+              *value = parsed;
+              return absl::OkStatus();
+            });
+}
+
 void ConfigParser::AddDuration(std::string_view name,
                                std::optional<Duration>* value,
                                std::string_view help) {
@@ -187,8 +225,10 @@ void ConfigParser::Require(std::string_view name) {
   Find(name)->required = true;
 }
 
-void ConfigParser::AddCheck(std::function<absl::Status()> check) {
-  checks_.push_back(std::move(check));
+void ConfigParser::AddCheck(std::vector<std::string> names,
+                            std::function<absl::Status()> check) {
+  for (const std::string& name : names) BATON_CHECK(Find(name) != nullptr);
+  checks_.push_back({std::move(names), std::move(check)});
 }
 
 bool ConfigParser::Given(std::string_view name) const {

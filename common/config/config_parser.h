@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -78,8 +79,12 @@ class ConfigParser {
                  std::vector<std::string> allowed, std::string_view help);
   void AddByteSize(std::string_view name, uint64_t* bytes,
                    std::string_view help);
+  void AddByteSize(std::string_view name, uint64_t* bytes, uint64_t min,
+                   uint64_t max, std::string_view help);
   void AddDuration(std::string_view name, Duration* value,
                    std::string_view help);
+  void AddDuration(std::string_view name, Duration* value, Duration min,
+                   Duration max, std::string_view help);
   void AddDuration(std::string_view name, std::optional<Duration>* value,
                    std::string_view help);
   void AddHostPort(std::string_view name, std::string* value,
@@ -96,8 +101,13 @@ class ConfigParser {
   void SetShortName(std::string_view name, char letter);
   // An error `name: required (HELP)` when it is given nowhere.
   void Require(std::string_view name);
-  // A rule over several values, checked when each is valid by itself.
-  void AddCheck(std::function<absl::Status()> check);
+  // A rule over the values of these names, checked when each is valid by
+  // itself; without names, when everything is.
+  void AddCheck(std::vector<std::string> names,
+                std::function<absl::Status()> check);
+  void AddCheck(std::function<absl::Status()> check) {
+    AddCheck({}, std::move(check));
+  }
 
   // True when a flag, variable or file set it; meaningful after parsing.
   bool Given(std::string_view name) const;
@@ -129,6 +139,11 @@ class ConfigParser {
     char short_name = 0;
     bool required = false;
     bool given = false;
+    bool failed = false;
+  };
+  struct Check {
+    std::vector<std::string> names;
+    std::function<absl::Status()> run;
   };
   struct Limits {
     double min;
@@ -159,6 +174,7 @@ class ConfigParser {
   void TakeRest(const std::vector<std::string>& rest);
   void ReadEnvironment(const Environment& environment);
   void ReadFile(const std::string& path);
+  void RunChecks();
   void Assign(Option* option, const std::vector<std::string>& texts,
               std::string_view source);
 
@@ -169,7 +185,7 @@ class ConfigParser {
   std::vector<std::string>* positionals_ = nullptr;
   size_t min_positionals_ = 0;
   size_t max_positionals_ = 0;
-  std::vector<std::function<absl::Status()>> checks_;
+  std::vector<Check> checks_;
   std::string config_file_;
   bool check_config_ = false;
   std::vector<std::string> errors_;

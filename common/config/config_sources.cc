@@ -53,6 +53,14 @@ std::vector<std::string> ConfigParser::DropMissingValues(
       complete.insert(complete.end(), arguments.begin() + i, arguments.end());
       break;
     }
+    // CLI11 would take the next argument for an empty value.
+    if (argument.starts_with("--") && argument.ends_with("=")) {
+      Option* empty = Find(argument.substr(2, argument.size() - 3));
+      if (empty != nullptr && !empty->value_name.empty()) {
+        empty->texts = {""};
+        continue;
+      }
+    }
     const Option* option =
         argument.starts_with("--") ? Find(argument.substr(2)) : nullptr;
     const bool takes_value = option != nullptr && !option->value_name.empty();
@@ -60,6 +68,7 @@ std::vector<std::string> ConfigParser::DropMissingValues(
         (i + 1 == arguments.size() || arguments[i + 1].starts_with("--"))) {
       errors_.push_back(
           StrCat(option->name, ": expected ", option->value_name, " after it"));
+      Find(option->name)->failed = true;
       continue;
     }
     complete.push_back(argument);
@@ -156,6 +165,7 @@ void ConfigParser::Assign(Option* option, const std::vector<std::string>& texts,
   option->given = true;
   const absl::Status status = option->assign(texts);
   if (status.ok()) return;
+  option->failed = true;
   errors_.push_back(StrCat(option->name,
                            source.empty() ? "" : StrCat(" (", source, ")"),
                            ": ", status.message()));
@@ -200,23 +210,38 @@ void ConfigParser::ReadFile(const std::string& path) {
   }
 }
 
+void ConfigParser::RunChecks() {
+  const bool clean = errors_.empty();
+  for (const Check& check : checks_) {
+    const bool possible =
+        clean || (!check.names.empty() &&
+                  std::none_of(check.names.begin(), check.names.end(),
+                               [this](const std::string& name) {
+                                 return Find(name)->failed;
+                               }));
+    if (!possible) continue;
+    const absl::Status status = check.run();
+    if (!status.ok()) errors_.push_back(std::string(status.message()));
+  }
+}
+
 ConfigParser::Outcome ConfigParser::Parse(
     const std::vector<std::string>& arguments, const Environment& environment) {
   errors_.clear();
+  for (Option& option : options_) {
+    option.failed = false;
+    option.texts.clear();
+  }
   if (auto text = ReadArguments(arguments)) return {0, *std::move(text), ""};
   ReadEnvironment(environment);
   if (!config_file_.empty()) ReadFile(config_file_);
-  for (const Option& option : options_) {
+  for (Option& option : options_) {
     if (option.required && !option.given) {
+      option.failed = true;
       errors_.push_back(StrCat(option.name, ": required (", option.help, ")"));
     }
   }
-  if (errors_.empty()) {
-    for (const auto& check : checks_) {
-      const absl::Status status = check();
-      if (!status.ok()) errors_.push_back(std::string(status.message()));
-    }
-  }
+  RunChecks();
   if (!errors_.empty()) {
     std::string text;
     for (const std::string& error : errors_) {

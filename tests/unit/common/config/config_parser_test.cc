@@ -137,6 +137,40 @@ TEST_F(ConfigParserTest, ReportsAllErrorsAtOnce) {
             "(got \"best\")\n");
 }
 
+TEST_F(ConfigParserTest, AnEmptyValueIsAValue) {
+  model_ = "before";
+  ASSERT_EQ(Errors({"--model=", "--insecure"}), "accepted");
+  EXPECT_EQ(model_, "");
+  EXPECT_TRUE(insecure_);
+  EXPECT_TRUE(parser_.Given("model"));
+  EXPECT_EQ(Errors({"--policy=", "--threads="}),
+            "threads: expected integer in [1, 64] (got \"\")\n"
+            "policy: expected one of round-robin, least-loaded (got \"\")\n");
+}
+
+TEST_F(ConfigParserTest, RulesAndRangesAreToldWithTheRest) {
+  Duration grace{0};
+  uint64_t buffer = 1024;
+  parser_.AddDuration("grace", &grace, seconds(1), seconds(60), "grace");
+  parser_.AddByteSize("buffer", &buffer, 1024, 4096, "buffer");
+  parser_.AddCheck({"threads", "top-p"}, [] {
+    return absl::InvalidArgumentError("top-p: too many threads for it");
+  });
+  parser_.AddCheck({"model"}, [] {
+    return absl::InvalidArgumentError("model: not this one");
+  });
+  parser_.AddCheck(
+      [] { return absl::InvalidArgumentError("needs everything"); });
+  EXPECT_EQ(Errors({"--grace=2m", "--buffer=1KB", "--top-p=2"}),
+            "top-p: expected number in [0, 1] (got \"2\")\n"
+            "grace: out of range (got 2m, allowed 1s..1m)\n"
+            "buffer: out of range (got 1000, allowed 1KiB..4KiB)\n"
+            "model: not this one\n");
+  EXPECT_EQ(Errors({"--grace=1m", "--buffer=4KiB"}),
+            "top-p: too many threads for it\nmodel: not this one\n"
+            "needs everything\n");
+}
+
 TEST_F(ConfigParserTest, FlagBeatsVariableBeatsFile) {
   const std::string path = WriteFile(
       "# a comment\nthreads = 3\nkv-pool = \"1MiB\"\nmodel = \"file.gguf\"\n"
