@@ -1,9 +1,12 @@
 #include "common/rpc/grpc_log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include <atomic>
 #include <ctime>
+#include <mutex>
+#include <string>
 #include <string_view>
 
 #include "common/telemetry/log.h"
@@ -26,9 +29,20 @@ void Forward(gpr_log_func_args* message) {
   log::Debug("grpc {}:{}: {}", message->file, message->line, message->message);
 }
 
+void ForwardProtobuf(google::protobuf::LogLevel, const char* file, int line,
+                     const std::string& message) {
+  log::Debug("protobuf {}:{}: {}", file, line, message);
+}
+
 }  // namespace
 
-void RouteGrpcLog() { gpr_set_log_function(Forward); }
+void RouteGrpcLog() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    gpr_set_log_function(Forward);
+    google::protobuf::SetLogHandler(ForwardProtobuf);
+  });
+}
 
 uint64_t FailedTlsHandshakes() { return failed_handshakes.load(); }
 

@@ -5,10 +5,11 @@
 
 namespace baton {
 
-// From now on what the gRPC library has to say goes to our log at level debug:
-// every failure it prints also reaches us as a status, but for TLS handshakes
-// that a server gave up, which are logged as warnings, one a second.
-// Idempotent, thread-safe; servers and channels of this folder call it.
+// From now on what the gRPC and protobuf libraries have to say goes to our log
+// at level debug: every failure they print also reaches us or the peer as a
+// status, and whoever sends nonsense must not be able to fill the log with it.
+// But for TLS handshakes that a server gave up: they are warnings, one a
+// second. Idempotent, thread-safe; servers and channels of this folder call it.
 void RouteGrpcLog();
 
 // TLS handshakes that failed so far, in this process.

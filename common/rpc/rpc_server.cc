@@ -1,16 +1,15 @@
 #include "common/rpc/rpc_server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <chrono>
-#include <mutex>
 #include <utility>
 
 #include "common/base/host_port.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/rpc/grpc_log.h"
+#include "common/rpc/reflection.h"
 #include "common/rpc/tls_options.h"
 
 namespace baton {
@@ -26,10 +25,11 @@ void EnableHealthServiceOnce() {
   static_cast<void>(done);
 }
 
-void EnableReflectionOnce() {
-  static std::once_flag once;
-  std::call_once(once,
-                 grpc::reflection::InitProtoReflectionServerBuilderPlugin);
+// A message of 16 MiB may hold 16 GiB of zeros.
+void RefuseCompression(grpc::ServerBuilder* builder) {
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
 }
 
 int ToMs(Duration d) { return static_cast<int>(Milliseconds(d)); }
@@ -49,7 +49,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
                                        options.insecure_any_address));
   RouteGrpcLog();
   EnableHealthServiceOnce();
-  if (options.reflection) EnableReflectionOnce();
+  if (options.reflection && !ReflectionServed()) {
+    return absl::FailedPreconditionError(
+        "reflection: not in this build (it needs BATON_REFLECTION)");
+  }
 
   grpc::ServerBuilder builder;
   int port = 0;
@@ -63,6 +66,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                              options.max_metadata_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             options.max_concurrent_streams);
+  RefuseCompression(&builder);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              ToMs(options.keepalive_time));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,

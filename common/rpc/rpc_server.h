@@ -19,13 +19,16 @@ struct ListenOptions {
   // Plain text on an address that other machines can reach. Without it and
   // without TLS only loopback addresses are accepted.
   bool insecure_any_address = false;
-  int max_message_bytes = 16 << 20;   // received; sent is unlimited
-  int max_metadata_bytes = 16 << 10;  // headers of one call
+  int max_message_bytes = 16 << 20;  // received; sent is unlimited
+  // Headers of one call; more end the connection, with RESOURCE_EXHAUSTED for
+  // the call. A service that wants it to live counts them by itself, below.
+  int max_metadata_bytes = 16 << 10;
+  int max_concurrent_streams = 1000;  // calls of one connection; more wait
   // A connection silent for this long is probed, and closed when the probe is
   // not answered within the timeout.
   Duration keepalive_time = std::chrono::seconds(20);
   Duration keepalive_timeout = std::chrono::seconds(10);
-  bool reflection = false;
+  bool reflection = false;  // must be served; FailedPrecondition if it is not
   // Null: plain text. With TLS, peers must have one of these roles; with none,
   // they need no certificate.
   std::shared_ptr<const TlsCredentials> tls{};
@@ -34,12 +37,14 @@ struct ListenOptions {
   int stream_window_bytes = 0;
 };
 
-// A gRPC server with the health service (grpc.health.v1). Thread-safe, but
-// destroy it on one thread only.
+// A gRPC server with the health service (grpc.health.v1). Compressed messages
+// are refused as UNIMPLEMENTED and never inflated: no limit of gRPC holds for
+// the memory that would take. Thread-safe, but destroy it on one thread only.
 class RpcServer {
  public:
   // Starts to serve at once; all names in the health service are NOT_SERVING
-  // until SetServing. `services` are not owned and must outlive the server.
+  // until SetServing. `services`, at least one, are not owned and must outlive
+  // the server.
   // Errors: InvalidArgument for a malformed address, FailedPrecondition
   // "refused without --insecure", Unavailable when the address is in use; each
   // names the address and, where there is one, errno's text.

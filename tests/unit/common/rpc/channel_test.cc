@@ -20,7 +20,8 @@ bool Connects(const std::shared_ptr<grpc::Channel>& channel) {
 TEST(ChannelTest, ConnectsDirectlyWhateverProxyTheEnvironmentNames) {
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   setenv("grpc_proxy", "http://127.0.0.1:1", 1);
-  auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {});
+  v1::Generation::Service service;
+  auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {&service});
   ASSERT_TRUE(server.ok());
   EXPECT_TRUE(Connects(MakeChannel((*server)->address())));
   unsetenv("http_proxy");
@@ -44,13 +45,14 @@ TEST(ChannelTest, MalformedTargetFailsTheCall) {
 }
 
 TEST(ChannelTest, ReconnectsAfterTheServerReturns) {
-  auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {});
+  v1::Generation::Service service;
+  auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {&service});
   ASSERT_TRUE(server.ok());
   const std::string address = (*server)->address();
   auto channel = MakeChannel(address, {.own_connection = true});
   ASSERT_TRUE(Connects(channel));
   server->reset();
-  auto again = RpcServer::Start({.address = address}, {});
+  auto again = RpcServer::Start({.address = address}, {&service});
   ASSERT_TRUE(again.ok()) << again.status();
   auto stub = v1::Generation::NewStub(channel);
   grpc::ClientContext context;

@@ -10,6 +10,7 @@
 
 #include "common/base/strings.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/reflection.h"
 #include "common/rpc/status.h"
 #include "proto/generation.grpc.pb.h"
 
@@ -162,14 +163,91 @@ TEST_F(RpcServerTest, OversizedMessagesAreRefused) {
             grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST_F(RpcServerTest, CompressedMessagesAreRefusedAndNotInflated) {
+  v1::TokenizeRequest request;
+  request.set_text(std::string(1 << 20, 'a'));
+  v1::TokenizeResponse response;
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  const grpc::Status status = stub_->Tokenize(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(status.error_message(),
+            "Compression algorithm 'gzip' is disabled.");
+}
+
+TEST_F(RpcServerTest, ReflectionOnlyInBuildsForIt) {
+  const grpc::Slice empty;
+  grpc::ByteBuffer request(&empty, 1);
+  grpc::ByteBuffer response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + seconds(10));
+  std::promise<grpc::Status> done;
+  grpc::GenericStub(channel_).UnaryCall(
+      &context,
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+      grpc::StubOptions(), &request, &response,
+      [&](grpc::Status status) { done.set_value(status); });
+  const grpc::StatusCode code = done.get_future().get().error_code();
+  EXPECT_EQ(code == grpc::StatusCode::UNIMPLEMENTED, !ReflectionServed());
+  const auto asked = RpcServer::Start(
+      {.address = "127.0.0.1:0", .reflection = true}, {&service_});
+  EXPECT_EQ(absl::IsFailedPrecondition(asked.status()), !ReflectionServed());
+}
+
+TEST_F(RpcServerTest, LargeMetadataIsRefused) {
+  v1::DetokenizeRequest request;
+  request.add_token_ids(1);
+  const auto call = [&](size_t bytes) {
+    grpc::ClientContext context;
+    context.AddMetadata("x-large", std::string(bytes, 'x'));
+    v1::DetokenizeResponse response;
+    // The refused call costs its connection.
+    return v1::Generation::NewStub(
+               MakeChannel(server_->address(), {.own_connection = true}))
+        ->Detokenize(&context, request, &response)
+        .error_code();
+  };
+  EXPECT_EQ(call(8 << 10), grpc::StatusCode::OK);
+  EXPECT_EQ(call(64 << 10), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(call(8 << 10), grpc::StatusCode::OK);
+}
+
+TEST(RpcServerLimitsTest, CallsBeyondTheStreamsOfAConnectionWait) {
+  FakeGeneration service;
+  const auto server = RpcServer::Start(
+      {.address = "127.0.0.1:0", .max_concurrent_streams = 1}, {&service});
+  ASSERT_TRUE(server.ok());
+  const auto stub = v1::Generation::NewStub(
+      MakeChannel((*server)->address(), {.own_connection = true}));
+  grpc::ClientContext first;
+  const auto stream = stub->Generate(&first, v1::GenerateRequest());
+  service.generating.get_future().wait();
+  v1::DetokenizeRequest request;
+  request.add_token_ids(1);
+  v1::DetokenizeResponse response;
+  {
+    grpc::ClientContext second;
+    second.set_deadline(std::chrono::system_clock::now() + milliseconds(100));
+    EXPECT_EQ(stub->Detokenize(&second, request, &response).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
+  first.TryCancel();
+  stream->Finish();
+  grpc::ClientContext third;
+  third.set_deadline(std::chrono::system_clock::now() + seconds(10));
+  EXPECT_TRUE(stub->Detokenize(&third, request, &response).ok());
+}
+
 TEST(RpcServerStartTest, RefusesReachableAddressesWithoutInsecure) {
   const auto refused = RpcServer::Start({.address = "0.0.0.0:0"}, {});
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("0.0.0.0:0: refused without --insecure"));
-  EXPECT_TRUE(RpcServer::Start(
-                  {.address = "0.0.0.0:0", .insecure_any_address = true}, {})
-                  .ok());
+  FakeGeneration service;
+  EXPECT_TRUE(
+      RpcServer::Start({.address = "0.0.0.0:0", .insecure_any_address = true},
+                       {&service})
+          .ok());
 }
 
 TEST(RpcServerStartTest, MalformedAddressIsInvalid) {

@@ -1,0 +1,7 @@
+#include "common/rpc/reflection.h"
+
+namespace baton {
+
+bool ReflectionServed() { return false; }
+
+}  // namespace baton
