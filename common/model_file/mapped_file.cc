@@ -37,11 +37,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
     return absl::FailedPreconditionError(StrCat(path, ": not a regular file"));
   }
   const size_t size = static_cast<size_t>(info.st_size);
-  if (size == 0) return std::unique_ptr<MappedFile>(new MappedFile({}));
+  if (size == 0) return std::unique_ptr<MappedFile>(new MappedFile({}, path));
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (address == MAP_FAILED) return SystemError(path, "cannot map", errno);
   return std::unique_ptr<MappedFile>(new MappedFile(
-      absl::MakeConstSpan(static_cast<const std::byte*>(address), size)));
+      absl::MakeConstSpan(static_cast<const std::byte*>(address), size), path));
 }
 
 MappedFile::~MappedFile() {

@@ -7,10 +7,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/model_file/mapping_guard.h"
 
 namespace baton {
 
-// A regular file mapped read-only for the life of the object.
+// A regular file mapped read-only for the life of the object. Reading what
+// was cut off the file since then ends the process, see mapping_guard.h.
 class MappedFile {
  public:
   // NOT_FOUND when there is no such file; FAILED_PRECONDITION `path: not a
@@ -29,9 +31,11 @@ class MappedFile {
   void ReleasePages(absl::Span<const std::byte> part) const;
 
  private:
-  explicit MappedFile(absl::Span<const std::byte> bytes) : bytes_(bytes) {}
+  MappedFile(absl::Span<const std::byte> bytes, const std::string& path)
+      : bytes_(bytes), guard_(bytes, path) {}
 
   absl::Span<const std::byte> bytes_;
+  MappingGuard guard_;
 };
 
 }  // namespace baton
