@@ -94,20 +94,20 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
                     "let a crash write memory to disk, with prompts and KV");
   parser->AddChoice("log-level", &log_level, {"debug", "info", "warn", "error"},
                     "least level logged");
-  parser->AddCheck([this, parser] {
+  parser->AddCheck({"kv-pool", "kv-blocks"}, [parser] {
     if (parser->Given("kv-pool") && parser->Given("kv-blocks")) {
       return absl::InvalidArgumentError(
           "kv-blocks: expected either this or kv-pool (got both)");
     }
     return absl::OkStatus();
   });
-  parser->AddCheck([this] {
+  parser->AddCheck({"listen", "insecure"}, [this] {
     return CheckPlainText("listen", listen, tls.enabled(), insecure);
   });
-  parser->AddCheck([this] {
+  parser->AddCheck({"admin", "insecure"}, [this] {
     return CheckPlainText("admin", admin, /*tls=*/false, insecure);
   });
-  parser->AddCheck([this] { return CheckTransport(*this); });
+  parser->AddCheck({"transport"}, [this] { return CheckTransport(*this); });
 }
 
 }  // namespace baton

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/core_dumps.h"
+#include "common/base/process_start.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
@@ -135,6 +136,7 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
 }  // namespace
 
 int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
+  ForbidCoreDumps();
   SignalCount signals;
   ShutdownSignals handler([&](int signal) { signals.OnSignal(signal); });
   log::LogOptions log_options;
@@ -149,7 +151,7 @@ int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
   }
   const absl::Status status = Run(options, wiring, signals);
   log::Error("cannot serve: {}", std::string(status.message()));
-  return 1;
+  return StartFailureCode(status);
 }
 
 }  // namespace baton
