@@ -29,29 +29,6 @@ absl::Status CheckWorkers(const RouterConfig& config) {
   return absl::OkStatus();
 }
 
-void AddBoundedDuration(ConfigParser* parser, const std::string& name,
-                        Duration* value, Duration min, const char* help) {
-  parser->AddDuration(name, value, help);
-  parser->AddCheck([name, value, min]() -> absl::Status {
-    if (*value >= min && *value <= kLongest) return absl::OkStatus();
-    return absl::InvalidArgumentError(StrCat(
-        name, ": out of range (got ", FormatDuration(*value), ", allowed ",
-        FormatDuration(min), "..", FormatDuration(kLongest), ")"));
-  });
-}
-
-void AddBoundedSize(ConfigParser* parser, const std::string& name,
-                    uint64_t* value, uint64_t min, uint64_t max,
-                    const char* help) {
-  parser->AddByteSize(name, value, help);
-  parser->AddCheck([name, value, min, max]() -> absl::Status {
-    if (*value >= min && *value <= max) return absl::OkStatus();
-    return absl::InvalidArgumentError(StrCat(
-        name, ": out of range (got ", FormatByteSize(*value), ", allowed ",
-        FormatByteSize(min), "..", FormatByteSize(max), ")"));
-  });
-}
-
 // Reads the file, so that --check-config finds what is wrong with it.
 absl::Status CheckApiTokens(const RouterConfig& config) {
   if (config.api_tokens.empty()) return absl::OkStatus();
@@ -86,8 +63,8 @@ void RouterConfig::Register(ConfigParser* parser) {
   parser->AddInteger("default-max-tokens", &default_max_tokens, 1,
                      std::numeric_limits<int32_t>::max(),
                      "length of an answer that says nothing about it");
-  AddBoundedDuration(parser, "max-deadline", &max_deadline, kShortest,
-                     "longest time of a request, and of those without one");
+  parser->AddDuration("max-deadline", &max_deadline, kShortest, kLongest,
+                      "longest time of a request, and of those without one");
   parser->AddString("api-tokens", &api_tokens,
                     "file of API tokens, a line TENANT SHA256 each (baton "
                     "token makes them); read again when it changes");
@@ -95,33 +72,38 @@ void RouterConfig::Register(ConfigParser* parser) {
                      kMaxQueueRequests,
                      "open requests of one tenant, or without API tokens of "
                      "one machine");
-  AddBoundedSize(parser, "max-unread-bytes", &max_unread_bytes, 64 << 10,
-                 1 << 30, "of an answer that wait for its client to read them");
-  AddBoundedDuration(parser, "slow-client-timeout", &slow_client_timeout,
-                     kShortest,
-                     "a client that reads nothing of an answer that waits for "
-                     "it is cut off");
+  parser->AddByteSize("max-unread-bytes", &max_unread_bytes, 64 << 10, 1 << 30,
+                      "of an answer that wait for its client to read them");
+  parser->AddDuration("slow-client-timeout", &slow_client_timeout, kShortest,
+                      kLongest,
+                      "a client that reads nothing of an answer that waits for "
+                      "it is cut off");
   parser->AddInteger("max-queue-requests", &max_queue_requests, 1,
                      kMaxQueueRequests, "requests that may wait");
   parser->AddInteger("max-queue-tokens", &max_queue_tokens, 1, kMaxQueueTokens,
                      "prompt tokens that may wait");
-  AddBoundedDuration(parser, "max-queue-age", &max_queue_age, kShortest,
-                     "longest time in the queue");
+  parser->AddDuration("max-queue-age", &max_queue_age, kShortest, kLongest,
+                      "longest time in the queue");
   parser->AddInteger("max-replays", &max_replays, 0, 100,
                      "attempts after the first, per answer");
-  AddBoundedDuration(parser, "stall-timeout", &stall_timeout, kShortest,
-                     "an attempt without progress is replayed");
-  AddBoundedDuration(parser, "silence-timeout", &silence_timeout, kShortest,
-                     "a session without events is closed");
-  AddBoundedDuration(parser, "startup-grace", &startup_grace, Duration::zero(),
-                     "how long workers never seen before are waited for");
+  parser->AddDuration("stall-timeout", &stall_timeout, kShortest, kLongest,
+                      "an attempt without progress is replayed");
+  parser->AddDuration("silence-timeout", &silence_timeout, kShortest, kLongest,
+                      "a session without events is closed");
+  parser->AddDuration("progress-timeout", &progress_timeout, kShortest,
+                      kLongest,
+                      "not ready when requests wait and no worker made a step "
+                      "for this long");
+  parser->AddDuration("startup-grace", &startup_grace, Duration::zero(),
+                      kLongest,
+                      "how long workers never seen before are waited for");
   parser->AddDuration(
       "unavailable-grace", &unavailable_grace,
       "how long requests wait when all decode workers are gone");
-  AddBoundedDuration(parser, "resolve-interval", &resolve_interval, kShortest,
-                     "how often worker names are resolved");
-  AddBoundedDuration(parser, "drain-timeout", &drain_timeout, Duration::zero(),
-                     "time for running requests after SIGTERM");
+  parser->AddDuration("resolve-interval", &resolve_interval, kShortest,
+                      kLongest, "how often worker names are resolved");
+  parser->AddDuration("drain-timeout", &drain_timeout, Duration::zero(),
+                      kLongest, "time for running requests after SIGTERM");
   parser->AddString("ready-file", &ready_file,
                     "JSON file written when the router serves");
   parser->AddSwitch("core-dumps", &core_dumps,
@@ -129,17 +111,18 @@ void RouterConfig::Register(ConfigParser* parser) {
   parser->AddChoice("log-level", &log_level, {"debug", "info", "warn", "error"},
                     "least important lines to log");
   parser->Require("model");
-  parser->AddCheck([this, parser] {
+  parser->AddCheck({"api-tokens"}, [this, parser] {
     if (parser->Given("api-tokens") && api_tokens.empty()) {
       return absl::InvalidArgumentError("api-tokens: expected a file");
     }
     return CheckApiTokens(*this);
   });
-  parser->AddCheck([this] { return CheckWorkers(*this); });
-  parser->AddCheck([this] {
+  parser->AddCheck({"prefill", "decode"},
+                   [this] { return CheckWorkers(*this); });
+  parser->AddCheck({"listen", "insecure"}, [this] {
     return CheckPlainText("listen", listen, tls.enabled(), insecure);
   });
-  parser->AddCheck([this] {
+  parser->AddCheck({"admin", "insecure"}, [this] {
     return CheckPlainText("admin", admin, /*tls=*/false, insecure);
   });
 }
@@ -151,6 +134,7 @@ RouterOptions RouterConfig::CoreOptions(uint32_t vocabulary_size) const {
   options.max_replays = max_replays;
   options.stall_timeout = stall_timeout;
   options.silence_timeout = silence_timeout;
+  options.progress_timeout = progress_timeout;
   options.startup_grace = startup_grace;
   options.unavailable_grace = unavailable_grace;
   options.prefill_configured = !prefill.empty();

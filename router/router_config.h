@@ -43,6 +43,7 @@ struct RouterConfig {
   int max_replays = 3;
   Duration stall_timeout = std::chrono::seconds(10);
   Duration silence_timeout = std::chrono::seconds(10);
+  Duration progress_timeout = std::chrono::seconds(15);
   Duration startup_grace = std::chrono::seconds(10);
   Duration unavailable_grace{0};
   Duration resolve_interval = std::chrono::seconds(5);

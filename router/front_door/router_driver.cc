@@ -144,6 +144,8 @@ void RouterDriver::Do(Action action) {
     Do(std::move(*finish));
   } else if (auto* close = std::get_if<CloseSession>(&action)) {
     membership_.Close(*close);
+  } else if (auto* open = std::get_if<OpenSession>(&action)) {
+    membership_.Open(*open);
   }
 }
 

@@ -7,8 +7,8 @@ namespace {
 
 constexpr const char* kRoles[] = {"prefill", "decode"};
 constexpr WorkerState kStates[] = {
-    WorkerState::kConnecting, WorkerState::kReady, WorkerState::kDraining,
-    WorkerState::kIncompatible, WorkerState::kDown};
+    WorkerState::kConnecting,   WorkerState::kReady, WorkerState::kDraining,
+    WorkerState::kIncompatible, WorkerState::kDown,  WorkerState::kDuplicate};
 
 void RaiseTo(prometheus::Counter& counter, uint64_t value, uint64_t* seen) {
   if (value > *seen) counter.Increment(static_cast<double>(value - *seen));

@@ -40,9 +40,18 @@ void Membership::Send(SendToDecode action) {
 }
 
 void Membership::Close(const CloseSession& action) {
-  if (WorkerLink* link = Find(action.worker)) {
+  WorkerLink* link = Find(action.worker);
+  if (link == nullptr) return;
+  if (action.reopen) {
     link->Restart(absl::FailedPreconditionError(action.reason));
+  } else {
+    log::Warn("an address of a worker is not used: {}", action.reason);
+    link->Hold();
   }
+}
+
+void Membership::Open(const OpenSession& action) {
+  if (WorkerLink* link = Find(action.worker)) link->Start();
 }
 
 void Membership::Stop() {

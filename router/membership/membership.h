@@ -44,6 +44,7 @@ class Membership {
   void Send(SendToPrefill action);
   void Send(SendToDecode action);
   void Close(const CloseSession& action);
+  void Open(const OpenSession& action);
   // Ends all sessions without telling the sink.
   void Stop();
 

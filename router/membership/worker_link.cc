@@ -40,7 +40,9 @@ class Link final : public WorkerLink {
 
   ~Link() override { DropStream(); }
 
-  void Start() override { Connect(); }
+  void Start() override {
+    if (!gone_ && stream_ == nullptr) Connect();
+  }
 
   void Send(typename Session::Command command) override {
     if (!up_) return;
@@ -52,6 +54,11 @@ class Link final : public WorkerLink {
   void Restart(const absl::Status& why) override {
     DropStream();
     OnEnd(why);
+  }
+
+  void Hold() override {
+    DropStream();
+    up_ = false;
   }
 
   void Retire(std::function<void()> gone) override {

@@ -50,6 +50,8 @@ class WorkerLink {
   virtual void Send(v1::DecodeCommand command);
   // Ends the session and connects again; sends SessionDown.
   virtual void Restart(const absl::Status& why) = 0;
+  // Ends the session, if there is one, and opens none before Start().
+  virtual void Hold() = 0;
   // No reconnect any more; `gone` runs when no session is up, perhaps at once,
   // and may destroy the link.
   virtual void Retire(std::function<void()> gone) = 0;

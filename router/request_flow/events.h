@@ -107,10 +107,17 @@ struct FinishClient {
 struct CloseSession {
   WorkerIndex worker;
   std::string reason;
+  // False: opens no new one before OpenSession. Another session leads to the
+  // same worker, and the two would fence each other for ever.
+  bool reopen = true;
+};
+// Undoes a CloseSession without `reopen`.
+struct OpenSession {
+  WorkerIndex worker;
 };
 
 using Action = std::variant<SendToPrefill, SendToDecode, EmitToClient,
-                            FinishClient, CloseSession>;
+                            FinishClient, CloseSession, OpenSession>;
 using Actions = std::vector<Action>;
 
 }  // namespace baton::router

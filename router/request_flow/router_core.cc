@@ -33,6 +33,7 @@ RouterCore::RouterCore(RouterOptions options,
       workers_({options.vocabulary_size, startup_end_,
                 options.prefill_configured, options.decode_configured}),
       queue_(options.admission),
+      progress_(options.progress_timeout),
       no_decode_since_(now) {
   BATON_CHECK(options_.vocabulary_size > 0);
   if (options_.startup_grace > Duration::zero()) next_sweep_ = startup_end_;
@@ -44,17 +45,22 @@ Actions RouterCore::Handle(Event event, MonotonicTime now) {
   RunTimers();
   if (std::exchange(sweep_, false)) SweepQueue();
   if (std::exchange(dispatch_, false)) DispatchQueue();
+  progress_.SetBusy(!entries_.empty(), now_);
+  progress_.Check(now_);
   return std::exchange(out_, {});
 }
 
 MonotonicTime RouterCore::NextDeadline() const {
   return std::min({deadlines_.earliest(), stalls_.earliest(),
                    silences_.earliest(), retries_.earliest(),
-                   queue_.next_expiry(), next_sweep_});
+                   queue_.next_expiry(), next_sweep_, progress_.due()});
 }
 
 absl::Status RouterCore::Ready(MonotonicTime now) const {
   if (draining_) return absl::UnavailableError("draining");
+  if (progress_.stalled()) {
+    return absl::UnavailableError("no worker makes a step while requests wait");
+  }
   if (workers_.Complete(now)) return absl::OkStatus();
   return absl::UnavailableError(ServabilityOf(workers_.views(), 0) ==
                                         Servability::kNow
@@ -152,6 +158,7 @@ void RouterCore::On(SessionUp event) {
     return;
   }
   silences_.Set(worker->index, now_ + options_.silence_timeout);
+  HoldTwins(worker);
   BATON_FAILPOINT("router.session_up");
 }
 
@@ -194,6 +201,7 @@ void RouterCore::On(Tick) {}
 
 void RouterCore::OnLoad(WorkerView* worker, const v1::WorkerLoad& load) {
   const WorkerState before = worker->state;
+  if (load.steps() != worker->load.steps()) progress_.Moved(now_);
   WorkerTable::ApplyLoad(worker, load, now_);
   if (worker->state != before) {
     ++counters_.worker_changes;
@@ -203,6 +211,7 @@ void RouterCore::OnLoad(WorkerView* worker, const v1::WorkerLoad& load) {
 }
 
 void RouterCore::OnEvent(WorkerView* worker, v1::PrefillEvent event) {
+  if (!event.has_load()) progress_.Moved(now_);
   switch (event.event_case()) {
     case v1::PrefillEvent::kLoad:
       OnLoad(worker, event.load());
@@ -232,6 +241,7 @@ void RouterCore::OnEvent(WorkerView* worker, v1::PrefillEvent event) {
 }
 
 void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
+  if (!event.has_load() && !event.has_refused()) progress_.Moved(now_);
   switch (event.event_case()) {
     case v1::DecodeEvent::kLoad:
       OnLoad(worker, event.load());
@@ -361,8 +371,24 @@ void RouterCore::LoseSession(WorkerView* worker, const absl::Status& why) {
     dispatch_ = true;
   }
   workers_.Down(worker, why);
+  for (const WorkerIndex twin : workers_.ReleaseTwins(worker->index)) {
+    out_.push_back(OpenSession{twin});
+  }
   ++counters_.worker_changes;
   silences_.Remove(worker->index);
+}
+
+void RouterCore::HoldTwins(WorkerView* used) {
+  for (WorkerView* twin : workers_.TwinsOf(*used)) {
+    if (twin->state != WorkerState::kDuplicate) {
+      const std::string reason =
+          StrCat("the same worker as ", used->address, ", which is used");
+      LoseSession(twin, absl::UnavailableError(reason));
+      out_.push_back(CloseSession{twin->index, reason, /*reopen=*/false});
+    }
+    WorkerTable::MarkDuplicate(twin, *used);
+    ++counters_.worker_changes;
+  }
 }
 
 void RouterCore::Break(WorkerView* worker, const absl::Status& why) {

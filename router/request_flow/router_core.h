@@ -13,6 +13,7 @@
 #include "router/admission/admission_queue.h"
 #include "router/admission/deadline_set.h"
 #include "router/request_flow/events.h"
+#include "router/request_flow/progress_watch.h"
 #include "router/request_flow/request_flow.h"
 #include "router/request_flow/worker_table.h"
 #include "router/routing/policy.h"
@@ -35,6 +36,9 @@ struct RouterOptions {
   Duration startup_grace{0};
   // ... and this long when all decode workers are gone.
   Duration unavailable_grace{0};
+  // Not ready when there was work for this long and no worker made a step;
+  // longer than stall_timeout, which repeats the work elsewhere first.
+  Duration progress_timeout = std::chrono::seconds(15);
   // Roles that will have workers though none is known yet.
   bool prefill_configured = false;
   bool decode_configured = false;
@@ -125,6 +129,8 @@ class RouterCore {
   RequestFlow* FlowOf(AttemptId attempt, const WorkerView& worker);
   void LoseSession(WorkerView* worker, const absl::Status& why);
   void Break(WorkerView* worker, const absl::Status& why);
+  // Only the newest session to a process is used: it has fenced the others.
+  void HoldTwins(WorkerView* used);
 
   // Books what the flow of a request has done since the last call.
   void Settle(RequestId request);
@@ -156,6 +162,7 @@ class RouterCore {
   DeadlineSet<AttemptId> stalls_;
   DeadlineSet<WorkerIndex> silences_;
   DeadlineSet<WorkId> retries_;
+  ProgressWatch progress_;
   MonotonicTime no_decode_since_;  // while no decode worker is ready
   bool had_decode_ = false;
   MonotonicTime next_sweep_ = kNever;

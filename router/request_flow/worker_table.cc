@@ -87,10 +87,44 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
 
 void WorkerTable::Down(WorkerView* worker, const absl::Status& status) {
   if (worker->session_up()) worker->state = WorkerState::kDown;
-  worker->detail = std::string(status.message());
+  if (worker->state != WorkerState::kDuplicate) {
+    worker->detail = std::string(status.message());
+  }
   worker->load.Clear();
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
+}
+
+std::vector<WorkerView*> WorkerTable::TwinsOf(const WorkerView& used) {
+  std::vector<WorkerView*> twins;
+  for (auto& [index, view] : workers_) {
+    if (index != used.index && view.role == used.role &&
+        used.hello.worker_epoch() != 0 &&
+        view.hello.worker_epoch() == used.hello.worker_epoch()) {
+      twins.push_back(&view);
+    }
+  }
+  std::stable_partition(twins.begin(), twins.end(), [](const WorkerView* view) {
+    return view->state == WorkerState::kDuplicate;
+  });
+  return twins;
+}
+
+void WorkerTable::MarkDuplicate(WorkerView* twin, const WorkerView& used) {
+  twin->state = WorkerState::kDuplicate;
+  twin->twin = used.index;
+  twin->detail = StrCat("the same worker as ", used.address, ", which is used");
+}
+
+std::vector<WorkerIndex> WorkerTable::ReleaseTwins(WorkerIndex used) {
+  std::vector<WorkerIndex> released;
+  for (auto& [index, view] : workers_) {
+    if (view.state != WorkerState::kDuplicate || view.twin != used) continue;
+    view.state = WorkerState::kDown;
+    view.twin.reset();
+    released.push_back(index);
+  }
+  return released;
 }
 
 absl::Status WorkerTable::CountEvent(WorkerView* worker, uint64_t sequence,

@@ -33,6 +33,13 @@ class WorkerTable {
   // must end. A worker that merely cannot be used becomes kIncompatible.
   absl::Status Up(const SessionUp& up, MonotonicTime now);
   void Down(WorkerView* worker, const absl::Status& status);
+  // The other addresses under which the process behind `used` is known (the
+  // same role and epoch), those that are duplicates already first.
+  std::vector<WorkerView*> TwinsOf(const WorkerView& used);
+  // `twin` leads to the same process as `used`.
+  static void MarkDuplicate(WorkerView* twin, const WorkerView& used);
+  // Ends that for all duplicates of `used`, and returns them.
+  std::vector<WorkerIndex> ReleaseTwins(WorkerIndex used);
   // Not OK: events were lost or repeated.
   static absl::Status CountEvent(WorkerView* worker, uint64_t sequence,
                                  MonotonicTime now);

@@ -19,6 +19,8 @@ std::string_view ToString(WorkerState state) {
       return "incompatible";
     case WorkerState::kDown:
       return "down";
+    case WorkerState::kDuplicate:
+      return "duplicate";
   }
   return "unknown";
 }

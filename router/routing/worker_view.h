@@ -2,6 +2,7 @@
 #define BATON_ROUTER_ROUTING_WORKER_VIEW_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ enum class WorkerState {
   kDraining,      // session up, takes no new work
   kIncompatible,  // session up, but this router cannot use it
   kDown,          // had a session and lost it
+  kDuplicate,     // another address leads to the same worker and is used
 };
 std::string_view ToString(WorkerState state);
 
@@ -31,7 +33,8 @@ struct WorkerView {
   v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;
   std::string address;
   WorkerState state = WorkerState::kConnecting;
-  std::string detail;  // why it is not ready, for people
+  std::string detail;                 // why it is not ready, for people
+  std::optional<WorkerIndex> twin{};  // kDuplicate: the one in use
 
   v1::WorkerHello hello;
   v1::WorkerLoad load;

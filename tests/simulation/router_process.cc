@@ -238,7 +238,11 @@ void RouterProcess::Do(router::CloseSession action) {
   session.up = false;
   session.prefill = nullptr;
   session.decode = nullptr;
-  ReconnectLater(place);
+  if (action.reopen) ReconnectLater(place);
+}
+
+void RouterProcess::Do(router::OpenSession action) {
+  ReconnectLater(action.worker.value());
 }
 
 void RouterProcess::Connect(size_t place) {

@@ -85,6 +85,7 @@ class RouterProcess : public Process {
   void Do(router::EmitToClient action);
   void Do(router::FinishClient action);
   void Do(router::CloseSession action);
+  void Do(router::OpenSession action);
 
   void Connect(size_t place);
   void ReconnectLater(size_t place);

@@ -181,5 +181,24 @@ TEST_F(MembershipTest, UnresolvableNamesAreTriedAgain) {
   EXPECT_TRUE(log().empty());
 }
 
+TEST_F(MembershipTest, AHeldWorkerIsLeftAloneUntilItIsOpened) {
+  ScriptedDecode worker(MakeHello("d", v1::WORKER_ROLE_DECODE), nullptr);
+  MembershipOptions options;
+  options.decode = {worker.address()};
+  Start(options);
+  ASSERT_TRUE(Eventually([&] { return log().size() == 2; }));
+  EXPECT_THAT(log(), ElementsAre("added", "up d"));
+  OnLoop([&] { members_->Close({last_, "a twin", /*reopen=*/false}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(worker.hellos().size(), 1u) << "no reconnect";
+  OnLoop([&] { members_->Send(SendToDecode{last_, v1::DecodeCommand()}); });
+  OnLoop([&] { members_->Open({last_}); });
+  EXPECT_TRUE(Eventually([&] { return worker.hellos().size() == 2; }));
+  EXPECT_TRUE(Eventually([&] { return log().back() == "up d"; }));
+  OnLoop([&] { members_->Open({last_}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(worker.hellos().size(), 2u) << "it is open already";
+}
+
 }  // namespace
 }  // namespace baton::router

@@ -271,8 +271,10 @@ void CoreDriver::Do(const Action& action) {
                           absl::StatusCodeToString(finish->status.code())));
   } else if (const auto* close = std::get_if<CloseSession>(&action)) {
     up_[close->worker] = false;
-    log_.push_back(
-        StrCat("close ", close->worker.value(), ": ", close->reason));
+    log_.push_back(StrCat(close->reopen ? "close " : "hold ",
+                          close->worker.value(), ": ", close->reason));
+  } else if (const auto* open = std::get_if<OpenSession>(&action)) {
+    log_.push_back(StrCat("open ", open->worker.value()));
   }
 }
 

@@ -67,7 +67,8 @@ class CoreDriver {
 
   // What has been done since the last call, one line per action:
   // "reserve 2 #1", "start 0 #1", "cancel 0 #1", "release 2 #1", "serve 2 #1",
-  // "emit 1: c0 5 6", "finish 1: OK", "close 0: why".
+  // "emit 1: c0 5 6", "finish 1: OK", "close 0: why",
+  // "hold 0: why", "open 0".
   std::vector<std::string> TakeLog();
   // The newest attempt that was reserved or served.
   AttemptId last_attempt() const { return last_attempt_; }

@@ -48,6 +48,99 @@ TEST(WaitingTest, CreditComesBackUntilThePrefillWasCommanded) {
       << "the worker returns this one itself";
 }
 
+TEST(HealthTest, ReadyOnlyWhileSomethingMoves) {
+  CoreDriver driver({.stall_timeout = seconds(1000),
+                     .silence_timeout = seconds(1000),
+                     .progress_timeout = seconds(15)});
+  driver.AddPrefill("p");
+  const WorkerIndex d = driver.AddDecode("d");
+  driver.Advance(seconds(100));
+  EXPECT_TRUE(driver.core().Ready(driver.now()).ok()) << "idle is healthy";
+  const RequestId request = driver.Ask(10, 1, 8, seconds(600));
+  driver.Advance(seconds(14));
+  EXPECT_TRUE(driver.core().Ready(driver.now()).ok());
+  driver.Advance(seconds(1));
+  EXPECT_EQ(driver.core().Ready(driver.now()).message(),
+            "no worker makes a step while requests wait");
+  v1::WorkerLoad load;
+  load.set_granted_prefill_tokens(1000);
+  driver.Load(d, load);
+  EXPECT_FALSE(driver.core().Ready(driver.now()).ok())
+      << "to speak is not to move";
+  load.set_steps(1);
+  driver.Load(d, load);
+  EXPECT_TRUE(driver.core().Ready(driver.now()).ok());
+  driver.Advance(seconds(15));
+  EXPECT_FALSE(driver.core().Ready(driver.now()).ok());
+  driver.Reserved(d, driver.last_attempt());
+  EXPECT_TRUE(driver.core().Ready(driver.now()).ok());
+  driver.Advance(seconds(15));
+  EXPECT_FALSE(driver.core().Ready(driver.now()).ok());
+  driver.Cancel(request);
+  EXPECT_TRUE(driver.core().Ready(driver.now()).ok()) << "nothing waits";
+}
+
+TEST(TwinTest, OneProcessUnderTwoAddressesIsUsedOnce) {
+  CoreDriver driver;
+  driver.AddPrefill("p");
+  v1::WorkerHello hello = CoreDriver::Hello("d", v1::WORKER_ROLE_DECODE);
+  hello.set_worker_epoch(77);
+  const WorkerIndex a = driver.AddDecode("d");
+  driver.Down(a);
+  driver.Up(a, hello);
+  const WorkerIndex b(50);
+  driver.Handle(WorkerAdded{b, v1::WORKER_ROLE_DECODE, "10.0.0.2:1"});
+  driver.TakeLog();
+  driver.Up(b, hello);
+  EXPECT_THAT(
+      driver.TakeLog(),
+      ElementsAre("hold 1: the same worker as 10.0.0.2:1, which is used"));
+  const auto info = [&](size_t i) { return driver.core().Workers().at(i); };
+  EXPECT_EQ(info(1).state(), "duplicate");
+  EXPECT_EQ(info(1).detail(), "the same worker as 10.0.0.2:1, which is used");
+  EXPECT_EQ(info(2).state(), "ready");
+  driver.Handle(SessionDown{a, absl::UnavailableError("fenced")});
+  EXPECT_EQ(info(1).detail(), "the same worker as 10.0.0.2:1, which is used");
+
+  // The old address has its turn when the new one is lost.
+  driver.Down(b);
+  EXPECT_THAT(driver.TakeLog(), ElementsAre("open 1"));
+  EXPECT_EQ(info(1).state(), "down");
+  driver.Up(a, hello);
+  EXPECT_THAT(driver.TakeLog(),
+              ElementsAre("hold 50: the same worker as d, which is used"));
+  EXPECT_EQ(info(1).state(), "ready");
+  EXPECT_EQ(info(2).state(), "duplicate");
+
+  // A third address; then the one in use is removed.
+  const WorkerIndex c(51);
+  driver.Handle(WorkerAdded{c, v1::WORKER_ROLE_DECODE, "10.0.0.3:1"});
+  driver.Up(c, hello);
+  EXPECT_THAT(
+      driver.TakeLog(),
+      ElementsAre("hold 1: the same worker as 10.0.0.3:1, which is used"));
+  driver.Handle(WorkerRemoved{c});
+  EXPECT_THAT(driver.TakeLog(), ElementsAre("open 1", "open 50"));
+}
+
+TEST(TwinTest, OtherProcessesAreNoTwins) {
+  CoreDriver driver;
+  v1::WorkerHello prefill = CoreDriver::Hello("p", v1::WORKER_ROLE_PREFILL);
+  v1::WorkerHello decode = CoreDriver::Hello("d", v1::WORKER_ROLE_DECODE);
+  const WorkerIndex p = driver.AddPrefill("p");
+  const WorkerIndex d = driver.AddDecode("d");
+  const WorkerIndex e = driver.AddDecode("e");
+  for (const WorkerIndex worker : {p, d, e}) driver.Down(worker);
+  driver.TakeLog();
+  prefill.set_worker_epoch(5);  // both roles in one process
+  decode.set_worker_epoch(5);
+  driver.Up(p, prefill);
+  driver.Up(d, decode);
+  decode.set_worker_epoch(6);
+  driver.Up(e, decode);
+  EXPECT_THAT(driver.TakeLog(), IsEmpty());
+}
+
 TEST(WaitingTest, PriorityThenArrival) {
   CoreDriver driver;
   const WorkerIndex p = driver.AddPrefill("p", 0);
