@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "common/base/strings.h"
 #include "common/rpc/status.h"
 
 namespace baton {
@@ -14,14 +15,19 @@ std::chrono::system_clock::time_point WallDeadline(Duration deadline) {
          std::chrono::duration_cast<std::chrono::microseconds>(deadline);
 }
 
+void Authorize(grpc::ClientContext* context, const std::string& header) {
+  if (!header.empty()) context->AddMetadata("authorization", header);
+}
+
 template <class Response, class Request>
 absl::StatusOr<Response> Call(
-    v1::Generation::Stub* stub,
+    v1::Generation::Stub* stub, const std::string& authorization,
     grpc::Status (v1::Generation::Stub::*method)(grpc::ClientContext*,
                                                  const Request&, Response*),
     const Request& request) {
   grpc::ClientContext context;
   context.set_deadline(WallDeadline(kUnaryDeadline));
+  Authorize(&context, authorization);
   Response response;
   const grpc::Status status = (stub->*method)(&context, request, &response);
   if (!status.ok()) return FromGrpcStatus(status);
@@ -60,14 +66,17 @@ std::string GenerateStream::request_id() const {
 
 void GenerateStream::Cancel() { context_.TryCancel(); }
 
-Client::Client(const std::string& address, const ChannelOptions& channel)
+Client::Client(const std::string& address, const ChannelOptions& channel,
+               const std::string& api_token)
     : address_(address),
+      authorization_(api_token.empty() ? "" : StrCat("Bearer ", api_token)),
       stub_(v1::Generation::NewStub(MakeChannel(address, channel))) {}
 
 std::unique_ptr<GenerateStream> Client::Generate(
     const v1::GenerateRequest& request, const CallOptions& options) {
   std::unique_ptr<GenerateStream> stream(new GenerateStream);
   grpc::ClientContext& context = stream->context_;
+  Authorize(&context, authorization_);
   if (options.deadline) context.set_deadline(WallDeadline(*options.deadline));
   if (!options.request_id.empty()) {
     context.AddMetadata("x-request-id", options.request_id);
@@ -81,21 +90,24 @@ std::unique_ptr<GenerateStream> Client::Generate(
 
 absl::StatusOr<v1::TokenizeResponse> Client::Tokenize(
     const v1::TokenizeRequest& request) {
-  return Call(stub_.get(), &v1::Generation::Stub::Tokenize, request);
+  return Call(stub_.get(), authorization_, &v1::Generation::Stub::Tokenize,
+              request);
 }
 
 absl::StatusOr<v1::DetokenizeResponse> Client::Detokenize(
     const v1::DetokenizeRequest& request) {
-  return Call(stub_.get(), &v1::Generation::Stub::Detokenize, request);
+  return Call(stub_.get(), authorization_, &v1::Generation::Stub::Detokenize,
+              request);
 }
 
 absl::StatusOr<v1::ListModelsResponse> Client::ListModels() {
-  return Call(stub_.get(), &v1::Generation::Stub::ListModels,
+  return Call(stub_.get(), authorization_, &v1::Generation::Stub::ListModels,
               v1::ListModelsRequest());
 }
 
 absl::StatusOr<v1::GetClusterInfoResponse> Client::GetClusterInfo() {
-  return Call(stub_.get(), &v1::Generation::Stub::GetClusterInfo,
+  return Call(stub_.get(), authorization_,
+              &v1::Generation::Stub::GetClusterInfo,
               v1::GetClusterInfoRequest());
 }
 

@@ -60,9 +60,11 @@ class GenerateStream {
 // Thread-safe.
 class Client {
  public:
-  // host:port. Connects with the first call.
+  // host:port. Connects with the first call. `api_token`, unless empty, goes
+  // with every call.
   explicit Client(const std::string& address,
-                  const ChannelOptions& channel = {});
+                  const ChannelOptions& channel = {},
+                  const std::string& api_token = "");
 
   const std::string& address() const { return address_; }
 
@@ -77,6 +79,7 @@ class Client {
 
  private:
   const std::string address_;
+  const std::string authorization_;  // header; empty: none
   const std::unique_ptr<v1::Generation::Stub> stub_;
 };
 

@@ -38,6 +38,9 @@ std::string NextStep(const absl::Status& status) {
       return "try again later, or see the load with: baton status";
     case absl::StatusCode::kNotFound:
       return "see what is served with: baton status";
+    case absl::StatusCode::kUnauthenticated:
+      return "give the token of your tenant with --api-token-file or the "
+             "variable BATON_API_TOKEN";
     case absl::StatusCode::kUnimplemented:
       return "this is not a Baton router, or one of another version";
     case absl::StatusCode::kInternal:

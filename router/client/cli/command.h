@@ -18,6 +18,7 @@ int RunGenerate(int argc, const char* const* argv);
 int RunTokenize(int argc, const char* const* argv);
 int RunStatus(int argc, const char* const* argv);
 int RunBench(int argc, const char* const* argv);
+int RunToken(int argc, const char* const* argv);
 
 // What the user should read and do about a failed call to the router at
 // `address`: the message, wrong fields one a line, and the next step.

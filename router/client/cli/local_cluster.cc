@@ -117,7 +117,7 @@ absl::Status LocalCluster::WaitForFiles(const std::string& what) {
 
 absl::Status LocalCluster::WaitForWorkers() {
   const MonotonicTime start = MonotonicNow();
-  Client client(router_address_, options_.channel);
+  Client client(router_address_, options_.channel, options_.api_token);
   std::string waiting;
   while (MonotonicNow() - start < kStartTimeout) {
     options_.progress("waiting until the router sees every worker");
@@ -139,6 +139,8 @@ absl::Status LocalCluster::WaitForWorkers() {
         info_ = *std::move(info);
         return absl::OkStatus();
       }
+    } else if (absl::IsUnauthenticated(info.status())) {
+      return info.status();
     } else {
       waiting = StrCat("\n  ", info.status().message());
     }

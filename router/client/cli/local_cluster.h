@@ -27,6 +27,7 @@ struct LocalClusterOptions {
   bool logs_to_stderr = false;
   // How this process reaches the router.
   ChannelOptions channel;
+  std::string api_token;
   Duration drain_timeout = std::chrono::seconds(30);
   // Polled while waiting; true abandons a start and hastens a drain.
   std::function<bool()> stop_now;

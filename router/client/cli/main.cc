@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"tokenize", "show the tokens of a text", RunTokenize},
     {"status", "show the workers of a cluster", RunStatus},
     {"bench", "measure a running cluster", RunBench},
+    {"token", "make an API token for clients", RunToken},
     {"inspect", "describe a model file", nullptr},
     {"bench-model", "measure the model without a cluster", nullptr},
 };

@@ -12,7 +12,8 @@
 
 namespace baton::cli {
 
-// Which router a command talks to, and how: the flags --router and --tls-*.
+// Which router a command talks to, and how: the flags --router, --tls-* and
+// --api-token-file.
 class RouterFlags {
  public:
   // The parser keeps pointers to this object.
@@ -25,6 +26,8 @@ class RouterFlags {
  private:
   TlsOptions tls_;
   std::shared_ptr<const TlsCredentials> credentials_;
+  std::string api_token_file_;
+  std::string api_token_;
 };
 
 }  // namespace baton::cli

@@ -18,6 +18,7 @@
 #include "common/config/config_values.h"
 #include "common/rpc/tls_credentials.h"
 #include "common/rpc/tls_options.h"
+#include "router/client/cli/api_token_source.h"
 #include "router/client/cli/cluster_table.h"
 #include "router/client/cli/command.h"
 #include "router/client/cli/local_cluster.h"
@@ -35,6 +36,9 @@ struct UpConfig {
   std::string listen = kDefaultRouter;
   bool insecure = false;
   TlsOptions tls;
+  std::string api_tokens;
+  std::string api_token_file;
+  std::string api_token;
   int prefill = 1;
   int decode = 1;
   std::string disaggregation = "auto";
@@ -65,6 +69,11 @@ void AddFlags(ConfigParser* parser, UpConfig* config) {
   parser->AddChoice("tls-client-auth", &config->tls.client_auth,
                     {"require", "none"},
                     "whether clients must show a certificate");
+  parser->AddString("api-tokens", &config->api_tokens,
+                    "clients need a token of this file (see baton token)");
+  parser->AddString("api-token-file", &config->api_token_file,
+                    "with --api-tokens: the token this command itself uses; "
+                    "default: the variable BATON_API_TOKEN");
   parser->AddInteger("prefill", &config->prefill, 0, 64, "prefill workers");
   parser->AddInteger("decode", &config->decode, 1, 64, "decode workers");
   parser->AddChoice("disaggregation", &config->disaggregation,
@@ -116,6 +125,16 @@ absl::Status FindModel(std::string* model) {
   return absl::InvalidArgumentError(
       "model: required (a GGUF file; deploy/fetch-model.sh downloads a small "
       "one)");
+}
+
+// Finds the token with which this command asks about the workers.
+absl::Status FindToken(UpConfig* config) {
+  if (config->api_tokens.empty()) return absl::OkStatus();
+  BATON_ASSIGN_OR_RETURN(config->api_token,
+                         ReadApiToken(config->api_token_file));
+  if (!config->api_token.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "api-token-file: required with --api-tokens, or set BATON_API_TOKEN");
 }
 
 // The variables that configure this command mean something else to the
@@ -184,6 +203,8 @@ LocalClusterOptions ToOptions(const UpConfig& config) {
   options.router_flags = shared;
   options.router_flags.push_back(StrCat("--listen=", config.listen));
   if (config.insecure) options.router_flags.push_back("--insecure");
+  AddUnlessEmpty(&options.router_flags, "api-tokens", config.api_tokens);
+  options.api_token = config.api_token;
   AddUnlessEmpty(&options.router_flags, "policy", config.policy);
   AddUnlessEmpty(&options.router_flags, "served-model-name",
                  config.served_model_name);
@@ -237,6 +258,8 @@ int RunUp(int argc, const char* const* argv) {
                       "them on Ctrl-C.");
   AddFlags(&parser, &config);
   parser.AddCheck([&] { return FindModel(&config.model); });
+  parser.AddCheck({"api-tokens", "api-token-file"},
+                  [&] { return FindToken(&config); });
   absl::StatusOr<ChannelOptions> channel;
   parser.AddCheck([&] {
     channel = OwnChannel(config.tls);

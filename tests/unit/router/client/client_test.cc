@@ -28,6 +28,7 @@ class FakeRouter final : public v1::Generation::Service {
       context->AddInitialMetadata("x-request-id",
                                   {it->second.data(), it->second.size()});
     }
+    if (request->text() == "who") return WhoCalls(*context);
     v1::GenerateEvent event;
     event.set_text(request->text());
     event.add_token_ids(1);
@@ -47,10 +48,24 @@ class FakeRouter final : public v1::Generation::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest*,
+  grpc::Status ListModels(grpc::ServerContext* context,
+                          const v1::ListModelsRequest*,
                           v1::ListModelsResponse* response) override {
     response->add_models()->set_id("tiny");
+    if (context->client_metadata().contains("authorization")) {
+      return WhoCalls(*context);
+    }
     return grpc::Status::OK;
+  }
+
+  // Fails with the credential as message.
+  static grpc::Status WhoCalls(const grpc::ServerContext& context) {
+    const auto it = context.client_metadata().find("authorization");
+    if (it == context.client_metadata().end()) {
+      return {grpc::StatusCode::UNAUTHENTICATED, "nobody"};
+    }
+    return {grpc::StatusCode::UNAUTHENTICATED,
+            std::string(it->second.data(), it->second.size())};
   }
 
   std::atomic<int> cancelled = 0;
@@ -82,6 +97,13 @@ TEST_F(ClientTest, StreamsToTheEnd) {
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_FALSE(stream->Next().has_value());
   EXPECT_EQ(stream->request_id(), "abc");
+}
+
+TEST_F(ClientTest, EveryCallCarriesTheToken) {
+  EXPECT_EQ(client_.Generate(Request("who"))->Finish().message(), "nobody");
+  Client known(server_->address(), {}, "abc");
+  EXPECT_EQ(known.Generate(Request("who"))->Finish().message(), "Bearer abc");
+  EXPECT_EQ(known.ListModels().status().message(), "Bearer abc");
 }
 
 TEST_F(ClientTest, ErrorsKeepTheirDetails) {
