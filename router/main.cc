@@ -9,6 +9,7 @@
 #include "common/base/core_dumps.h"
 #include "common/base/cpu_check.h"
 #include "common/base/host_port.h"
+#include "common/base/process_start.h"
 #include "common/base/random_bytes.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
@@ -18,6 +19,7 @@
 #include "common/telemetry/admin_server.h"
 #include "common/telemetry/log.h"
 #include "common/telemetry/metrics.h"
+#include "router/front_door/authentication.h"
 #include "router/front_door/generation_service.h"
 #include "router/front_door/router_driver.h"
 #include "router/front_door/router_metrics.h"
@@ -124,12 +126,14 @@ absl::Status Serve(const RouterConfig& config,
                               },
                           .ready = [&] { return driver.ready(); }}));
   BATON_ASSIGN_OR_RETURN(
-      server, RpcServer::Start({.address = config.listen,
-                                .insecure_any_address = config.insecure,
-                                .reflection = config.reflection,
-                                .tls = tls,
-                                .admitted = config.AdmittedClients()},
-                               {&service}));
+      server,
+      RpcServer::Start({.address = config.listen,
+                        .insecure_any_address = config.insecure,
+                        .max_metadata_bytes = MetadataLimit::kConnectionBytes,
+                        .reflection = config.reflection,
+                        .tls = tls,
+                        .admitted = config.AdmittedClients()},
+                       {&service}));
   server->SetServing(kServiceName, false);
   driver.Start();
   log::Info("model {}: vocabulary {}, context {}; listening on {}, admin {}",
@@ -154,6 +158,7 @@ absl::Status Serve(const RouterConfig& config,
 
 int main(int argc, char** argv) {
   baton::RequireSupportedCpu();
+  baton::ForbidCoreDumps();
   std::atomic<int> signals = 0;
   const baton::ShutdownSignals handler([&](int) {
     ++signals;
@@ -171,6 +176,6 @@ int main(int argc, char** argv) {
     if (!forbidden.ok()) baton::log::Warn("{}", forbidden.ToString());
   }
   const absl::Status status = baton::router::Serve(config, signals);
-  baton::log::Error("{}", status.ToString());
-  return 1;
+  baton::log::Error("cannot serve: {}", std::string(status.message()));
+  return baton::StartFailureCode(status);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "common/base/strings.h"
 
 namespace baton::router {
 namespace {
@@ -27,6 +28,17 @@ std::string_view HeaderOf(const ClientMetadata& metadata,
   const auto [begin, end] = metadata.equal_range(RefOf(name));
   if (begin == end || std::next(begin) != end) return "";
   return {begin->second.data(), begin->second.size()};
+}
+
+absl::Status MetadataLimit::Check(const ClientMetadata& metadata) {
+  constexpr size_t kOverhead = 32;  // RFC 7541, 4.1
+  size_t bytes = 0;
+  for (const auto& [name, value] : metadata) {
+    bytes += name.size() + value.size() + kOverhead;
+  }
+  if (bytes <= kMaxBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(StrCat(
+      "metadata: too large (got ", bytes, " bytes, allowed ", kMaxBytes, ")"));
 }
 
 int WorkerHeaders(const ClientMetadata& metadata) {

@@ -18,6 +18,16 @@ using ClientMetadata = std::multimap<grpc::string_ref, grpc::string_ref>;
 std::string_view HeaderOf(const ClientMetadata& metadata,
                           std::string_view name);
 
+// RESOURCE_EXHAUSTED when the headers of a call are larger than kMaxBytes
+// together, counted as in HTTP/2. gRPC's own limit, which ends the connection
+// of all calls with the one, must be larger.
+class MetadataLimit {
+ public:
+  static constexpr size_t kMaxBytes = 16 << 10;
+  static constexpr int kConnectionBytes = 128 << 10;  // for gRPC
+  static absl::Status Check(const ClientMetadata& metadata);
+};
+
 // How many headers try to tell the router which worker to use. No client may:
 // they are counted and otherwise ignored.
 int WorkerHeaders(const ClientMetadata& metadata);

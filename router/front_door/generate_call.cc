@@ -7,6 +7,7 @@
 #include "common/rpc/status.h"
 #include "common/telemetry/log.h"
 #include "router/front_door/field_errors.h"
+#include "router/front_door/wire_message.h"
 
 namespace baton::router {
 std::shared_ptr<GenerateCall> GenerateCall::Create(
@@ -52,10 +53,11 @@ void GenerateCall::OnEvent(v1::GenerateEvent event) {
   std::lock_guard lock(mutex_);
   tokens_ += event.token_ids_size();
   if (gone_ || !too_slow_.empty()) return;
-  const size_t bytes = event.ByteSizeLong();
+  grpc::ByteBuffer written = WriteMessage(event);
+  const size_t bytes = written.Length();
   unread_bytes_ += bytes;
   driver_->metrics()->AddUnreadBytes(static_cast<double>(bytes));
-  queue_.push_back(std::move(event));
+  queue_.push_back(std::move(written));
   if (queue_.size() == 1) {
     WriteFront();
   } else if (unread_bytes_ > limits_.max_unread_bytes) {
@@ -99,7 +101,7 @@ void GenerateCall::OnCancel() {
 void GenerateCall::OnWriteDone(bool ok) {
   std::lock_guard lock(mutex_);
   if (!ok) gone_ = true;
-  const size_t bytes = queue_.front().ByteSizeLong();
+  const size_t bytes = queue_.front().Length();
   queue_.pop_front();
   unread_bytes_ -= bytes;
   driver_->metrics()->AddUnreadBytes(-static_cast<double>(bytes));
@@ -132,7 +134,7 @@ void GenerateCall::WriteFront() {
 
 void GenerateCall::DropQueued(size_t keep) {
   while (queue_.size() > keep) {
-    const size_t bytes = queue_.back().ByteSizeLong();
+    const size_t bytes = queue_.back().Length();
     queue_.pop_back();
     unread_bytes_ -= bytes;
     driver_->metrics()->AddUnreadBytes(-static_cast<double>(bytes));

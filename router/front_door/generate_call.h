@@ -30,7 +30,7 @@ struct StreamLimits {
 // an answer may be taken slow_client_timeout long, that of one that was cut
 // off cut_off_grace; then the call is cancelled. Deletes itself when gRPC is
 // done with it and the driver has let go.
-class GenerateCall final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
+class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                            public AnswerSink,
                            public std::enable_shared_from_this<GenerateCall> {
  public:
@@ -74,11 +74,11 @@ class GenerateCall final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
 
   std::mutex mutex_;
   std::shared_ptr<void> slot_;
-  std::deque<v1::GenerateEvent> queue_;  // the front is being written
-  size_t unread_bytes_ = 0;              // in queue_
-  MonotonicTime write_started_;          // of the front
-  bool watching_ = false;                // a timer looks at the writes
-  std::string too_slow_;                 // why it was cut off; empty: was not
+  std::deque<grpc::ByteBuffer> queue_;  // events; the front is being written
+  size_t unread_bytes_ = 0;             // in queue_
+  MonotonicTime write_started_;         // of the front
+  bool watching_ = false;               // a timer looks at the writes
+  std::string too_slow_;                // why it was cut off; empty: was not
   bool gone_ = false;  // the client cancelled or a write failed
   bool ended_ = false;
   bool done_ = false;  // OnDone ran

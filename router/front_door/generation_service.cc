@@ -9,6 +9,7 @@
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "router/front_door/call_metadata.h"
+#include "router/front_door/wire_message.h"
 
 namespace baton::router {
 namespace {
@@ -41,8 +42,8 @@ GenerationService::GenerationService(ServiceOptions options,
       authenticator_(options_.api_tokens),
       open_requests_(options_.max_requests_per_client) {}
 
-grpc::ServerWriteReactor<v1::GenerateEvent>* GenerationService::Generate(
-    grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   const ClientMetadata& metadata = context->client_metadata();
   std::string label = AcceptRequestLabel(HeaderOf(metadata, "x-request-id"))
                           .value_or(NewLabel());
@@ -62,6 +63,7 @@ grpc::ServerWriteReactor<v1::GenerateEvent>* GenerationService::Generate(
 
 absl::StatusOr<std::string> GenerationService::Admit(
     const grpc::CallbackServerContext& context) {
+  BATON_RETURN_IF_ERROR(MetadataLimit::Check(context.client_metadata()));
   if (const int count = WorkerHeaders(context.client_metadata()); count > 0) {
     driver_->metrics()->IgnoredHeaders(count);
   }
@@ -72,8 +74,8 @@ absl::StatusOr<std::string> GenerationService::Admit(
 }
 
 absl::StatusOr<ClientRequest> GenerationService::Accept(
-    const grpc::CallbackServerContext& context,
-    const v1::GenerateRequest& request, std::shared_ptr<void>* slot) {
+    const grpc::CallbackServerContext& context, const grpc::ByteBuffer& bytes,
+    std::shared_ptr<void>* slot) {
   BATON_ASSIGN_OR_RETURN(std::string tenant, Admit(context));
   BATON_ASSIGN_OR_RETURN(
       *slot,
@@ -85,6 +87,8 @@ absl::StatusOr<ClientRequest> GenerationService::Accept(
   if (accepted.deadline <= MonotonicNow()) {
     return absl::DeadlineExceededError("deadline: passed before the start");
   }
+  v1::GenerateRequest request;
+  BATON_RETURN_IF_ERROR(ReadMessage(bytes, &request));
   BATON_ASSIGN_OR_RETURN(
       ValidRequest valid,
       ValidateRequest(request, CurrentPolicy(), *prompts_, RandomNonZero64()));
@@ -95,45 +99,49 @@ absl::StatusOr<ClientRequest> GenerationService::Accept(
   return accepted;
 }
 
+template <class Request, class Response>
+grpc::ServerUnaryReactor* GenerationService::Answer(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
+    grpc::ByteBuffer* response,
+    absl::Status (GenerationService::*method)(const Request&, Response*)
+        const) {
+  absl::Status status = Admit(*context).status();
+  Request read;
+  if (status.ok()) status = ReadMessage(request, &read);
+  Response answer;
+  if (status.ok()) status = (this->*method)(read, &answer);
+  if (status.ok()) *response = WriteMessage(answer);
+  return Reply(context, status);
+}
+
 grpc::ServerUnaryReactor* GenerationService::Tokenize(
-    grpc::CallbackServerContext* context, const v1::TokenizeRequest* request,
-    v1::TokenizeResponse* response) {
-  const absl::Status allowed = Admit(*context).status();
-  return Reply(context, allowed.ok() ? Tokenize(*request, response) : allowed);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return Answer(context, *request, response, &GenerationService::RunTokenize);
 }
 
 grpc::ServerUnaryReactor* GenerationService::Detokenize(
-    grpc::CallbackServerContext* context, const v1::DetokenizeRequest* request,
-    v1::DetokenizeResponse* response) {
-  const absl::Status allowed = Admit(*context).status();
-  return Reply(context,
-               allowed.ok() ? Detokenize(*request, response) : allowed);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return Answer(context, *request, response, &GenerationService::RunDetokenize);
 }
 
 grpc::ServerUnaryReactor* GenerationService::ListModels(
-    grpc::CallbackServerContext* context, const v1::ListModelsRequest*,
-    v1::ListModelsResponse* response) {
-  if (absl::Status allowed = Admit(*context).status(); !allowed.ok()) {
-    return Reply(context, allowed);
-  }
-  v1::ModelCard* card = response->add_models();
-  card->set_id(options_.policy.model_name);
-  card->set_max_context_tokens(CurrentPolicy().max_context_tokens);
-  card->set_vocabulary_size(
-      static_cast<uint32_t>(prompts_->tokenizer().vocabulary_size()));
-  card->set_created_unix_s(options_.created_unix_s);
-  return Reply(context, absl::OkStatus());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return Answer(context, *request, response, &GenerationService::RunListModels);
 }
 
 grpc::ServerUnaryReactor* GenerationService::GetClusterInfo(
-    grpc::CallbackServerContext* context, const v1::GetClusterInfoRequest*,
-    v1::GetClusterInfoResponse* response) {
-  if (absl::Status allowed = Admit(*context).status(); !allowed.ok()) {
-    return Reply(context, allowed);
-  }
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  absl::Status status = Admit(*context).status();
+  v1::GetClusterInfoRequest read;
+  if (status.ok()) status = ReadMessage(*request, &read);
+  if (!status.ok()) return Reply(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   driver_->Describe([reactor, response](v1::GetClusterInfoResponse info) {
-    *response = std::move(info);
+    *response = WriteMessage(info);
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;
@@ -152,8 +160,8 @@ std::string GenerationService::NewLabel() const {
   return absl::StrFormat("req-%016x", RandomNonZero64());
 }
 
-absl::Status GenerationService::Tokenize(const v1::TokenizeRequest& request,
-                                         v1::TokenizeResponse* response) const {
+absl::Status GenerationService::RunTokenize(
+    const v1::TokenizeRequest& request, v1::TokenizeResponse* response) const {
   if (absl::Status status =
           CheckModel(request.model(), options_.policy.model_name);
       !status.ok()) {
@@ -186,7 +194,18 @@ absl::Status GenerationService::Tokenize(const v1::TokenizeRequest& request,
   return errors.ToStatus();
 }
 
-absl::Status GenerationService::Detokenize(
+absl::Status GenerationService::RunListModels(
+    const v1::ListModelsRequest&, v1::ListModelsResponse* response) const {
+  v1::ModelCard* card = response->add_models();
+  card->set_id(options_.policy.model_name);
+  card->set_max_context_tokens(CurrentPolicy().max_context_tokens);
+  card->set_vocabulary_size(
+      static_cast<uint32_t>(prompts_->tokenizer().vocabulary_size()));
+  card->set_created_unix_s(options_.created_unix_s);
+  return absl::OkStatus();
+}
+
+absl::Status GenerationService::RunDetokenize(
     const v1::DetokenizeRequest& request,
     v1::DetokenizeResponse* response) const {
   if (absl::Status status =

@@ -1,6 +1,8 @@
 #ifndef BATON_ROUTER_FRONT_DOOR_GENERATION_SERVICE_H_
 #define BATON_ROUTER_FRONT_DOOR_GENERATION_SERVICE_H_
 
+#include <grpcpp/grpcpp.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,46 +29,60 @@ struct ServiceOptions {
   StreamLimits stream{};
 };
 
-// baton.v1.Generation. Every method wants a credential if there are any.
-// Thread-safe.
-class GenerationService final : public v1::Generation::CallbackService {
+// The methods take bytes, so that a request that cannot be read gets an answer.
+using RawGeneration = v1::Generation::WithRawCallbackMethod_Generate<
+    v1::Generation::WithRawCallbackMethod_Tokenize<
+        v1::Generation::WithRawCallbackMethod_Detokenize<
+            v1::Generation::WithRawCallbackMethod_ListModels<
+                v1::Generation::WithRawCallbackMethod_GetClusterInfo<
+                    v1::Generation::Service>>>>>;
+
+// baton.v1.Generation. Every method wants a credential if there are any, and
+// nothing is read before it was seen. Thread-safe.
+class GenerationService final : public RawGeneration {
  public:
   // Pointers outlive the service.
   GenerationService(ServiceOptions options, const PromptBuilder* prompts,
                     RouterDriver* driver);
 
-  grpc::ServerWriteReactor<v1::GenerateEvent>* Generate(
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
-      const v1::GenerateRequest* request) override;
+      const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
-                                     const v1::TokenizeRequest* request,
-                                     v1::TokenizeResponse* response) override;
-  grpc::ServerUnaryReactor* Detokenize(
-      grpc::CallbackServerContext* context,
-      const v1::DetokenizeRequest* request,
-      v1::DetokenizeResponse* response) override;
-  grpc::ServerUnaryReactor* ListModels(
-      grpc::CallbackServerContext* context,
-      const v1::ListModelsRequest* request,
-      v1::ListModelsResponse* response) override;
-  grpc::ServerUnaryReactor* GetClusterInfo(
-      grpc::CallbackServerContext* context,
-      const v1::GetClusterInfoRequest* request,
-      v1::GetClusterInfoResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetClusterInfo(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
 
  private:
   // The tenant that calls.
   absl::StatusOr<std::string> Admit(const grpc::CallbackServerContext& context);
   // Everything that is checked before a request reaches the driver.
   absl::StatusOr<ClientRequest> Accept(
-      const grpc::CallbackServerContext& context,
-      const v1::GenerateRequest& request, std::shared_ptr<void>* slot);
+      const grpc::CallbackServerContext& context, const grpc::ByteBuffer& bytes,
+      std::shared_ptr<void>* slot);
+  // Admits, reads, runs `method` and writes its response.
+  template <class Request, class Response>
+  grpc::ServerUnaryReactor* Answer(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
+      grpc::ByteBuffer* response,
+      absl::Status (GenerationService::*method)(const Request&, Response*)
+          const);
   ServingPolicy CurrentPolicy() const;
   std::string NewLabel() const;
-  absl::Status Tokenize(const v1::TokenizeRequest& request,
-                        v1::TokenizeResponse* response) const;
-  absl::Status Detokenize(const v1::DetokenizeRequest& request,
-                          v1::DetokenizeResponse* response) const;
+  absl::Status RunTokenize(const v1::TokenizeRequest& request,
+                           v1::TokenizeResponse* response) const;
+  absl::Status RunDetokenize(const v1::DetokenizeRequest& request,
+                             v1::DetokenizeResponse* response) const;
+  absl::Status RunListModels(const v1::ListModelsRequest& request,
+                             v1::ListModelsResponse* response) const;
 
   const ServiceOptions options_;
   const PromptBuilder* const prompts_;

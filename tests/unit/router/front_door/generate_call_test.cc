@@ -1,5 +1,7 @@
 // Clients that stop reading, over real gRPC: found, bounded, cut off, and no
 // business of the others.
+#include "router/front_door/generate_call.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +50,7 @@ size_t ReadAll(grpc::ClientReader<v1::GenerateEvent>& reader) {
   return bytes;
 }
 
-TEST(SlowClientTest, AnAnswerThatPilesUpIsCutOff) {
+TEST(GenerateCallTest, AnAnswerThatPilesUpIsCutOff) {
   constexpr size_t kMost = 1 << 20;
   ToyCluster cluster({.token_bytes = 100'000,
                       .stream = {.max_unread_bytes = kMost,
@@ -70,7 +72,7 @@ TEST(SlowClientTest, AnAnswerThatPilesUpIsCutOff) {
       Eventually([&] { return Value(cluster, "baton_unread_bytes") == 0; }));
 }
 
-TEST(SlowClientTest, AClientThatTakesNothingIsCutOffInTime) {
+TEST(GenerateCallTest, AClientThatTakesNothingIsCutOffInTime) {
   ToyCluster cluster({.token_bytes = 1000,
                       .stream = {.slow_client_timeout = milliseconds(300)}});
   cluster.KeepLast();
@@ -96,7 +98,7 @@ TEST(SlowClientTest, AClientThatTakesNothingIsCutOffInTime) {
             "client: reads too slowly (took nothing for 300ms)");
 }
 
-TEST(SlowClientTest, AClientThatNeverReadsAgainIsCancelled) {
+TEST(GenerateCallTest, AClientThatNeverReadsAgainIsCancelled) {
   ToyCluster cluster({.token_bytes = 1000,
                       .stream = {.slow_client_timeout = milliseconds(100),
                                  .cut_off_grace = milliseconds(200)}});
@@ -111,7 +113,7 @@ TEST(SlowClientTest, AClientThatNeverReadsAgainIsCancelled) {
   EXPECT_TRUE(cluster.driver().WaitUntilClosed(seconds(10)));
 }
 
-TEST(SlowClientTest, TheEndOfAnAnswerDoesNotWaitForEver) {
+TEST(GenerateCallTest, TheEndOfAnAnswerDoesNotWaitForEver) {
   ToyCluster cluster({.token_bytes = 1000,
                       .stream = {.slow_client_timeout = milliseconds(200)}});
   const auto stub = TightClient(cluster);
@@ -127,7 +129,7 @@ TEST(SlowClientTest, TheEndOfAnAnswerDoesNotWaitForEver) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST(SlowClientTest, AClientThatReadsSlowlyButSteadilyIsNot) {
+TEST(GenerateCallTest, AClientThatReadsSlowlyButSteadilyIsNot) {
   ToyCluster cluster({.token_bytes = 1000,
                       .stream = {.slow_client_timeout = milliseconds(500)}});
   cluster.KeepLast();
