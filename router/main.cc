@@ -158,7 +158,6 @@ absl::Status Serve(const RouterConfig& config,
 
 int main(int argc, char** argv) {
   baton::RequireSupportedCpu();
-  baton::ForbidCoreDumps();
   std::atomic<int> signals = 0;
   const baton::ShutdownSignals handler([&](int) {
     ++signals;

@@ -107,8 +107,7 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
   parser->AddCheck({"admin", "insecure"}, [this] {
     return CheckPlainText("admin", admin, /*tls=*/false, insecure);
   });
-  parser->AddCheck({"transport", "listen", "transfer-listen"},
-                   [this] { return CheckTransport(*this); });
+  parser->AddCheck({"transport"}, [this] { return CheckTransport(*this); });
 }
 
 }  // namespace baton

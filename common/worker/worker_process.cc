@@ -136,7 +136,6 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
 }  // namespace
 
 int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
-  ForbidCoreDumps();
   SignalCount signals;
   ShutdownSignals handler([&](int signal) { signals.OnSignal(signal); });
   log::LogOptions log_options;
