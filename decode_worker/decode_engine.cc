@@ -16,7 +16,9 @@ DecodeOptions OptionsOf(const WorkerParts& parts,
   options.max_sequences = settings.max_sequences;
   options.landing_fraction = settings.landing_fraction;
   options.batching = settings.batching;
+  options.landing_timeout = settings.landing_timeout;
   options.transport = parts.transport->name();
+  options.health = parts.health_options();
   options.limits = parts.sequence_limits();
   options.vocabulary = parts.vocabulary;
   return options;

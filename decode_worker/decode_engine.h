@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "common/base/monotonic_time.h"
 #include "common/worker/worker.h"
 #include "common/worker/worker_engine.h"
 #include "decode_worker/decode_scheduler.h"
@@ -14,6 +15,7 @@ struct DecodeSettings {
   uint32_t max_sequences = 64;
   double landing_fraction = 0.5;
   Batching batching = Batching::kContinuous;
+  Duration landing_timeout = std::chrono::seconds(120);
 };
 
 // A decode worker without its network side.

@@ -107,6 +107,7 @@ std::string DecodeScheduler::WhyNoRoom(const BlockDemand& demand,
                                        size_t choices, bool local) const {
   const Ledger& ledger = pool_.ledger();
   if (draining_) return "draining";
+  if (!healthy()) return StrCat("unhealthy: ", health_.WhyUnhealthy());
   if (sequences_ + choices > options_.max_sequences) {
     return StrCat("sequences: ", sequences_, " of ", options_.max_sequences,
                   " are taken, ", choices, " wanted");

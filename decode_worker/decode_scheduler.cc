@@ -10,14 +10,15 @@
 namespace baton::decode {
 
 DecodeScheduler::DecodeScheduler(DecodeOptions options)
-    : AttemptScheduler(options.epoch, options.blocks,
-                       options.step_token_budget),
+    : AttemptScheduler(options.epoch, options.blocks, options.step_token_budget,
+                       options.health),
       options_(std::move(options)) {}
 
 std::vector<Action> DecodeScheduler::Handle(Event event, MonotonicTime now) {
   std::visit([&](auto&& e) { On(std::move(e), now); }, std::move(event));
   ExpireDeadlines(now);
   JoinReady(now);
+  WatchCompute(now);
   StartStep(now);
   ReportLoad(now);
   return std::exchange(actions_, {});

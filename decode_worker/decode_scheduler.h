@@ -15,6 +15,7 @@
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_scheduler.h"
 #include "common/worker/chunk_planner.h"
+#include "common/worker/compute_health.h"
 #include "common/worker/scheduler_events.h"
 #include "common/worker/worker_load.h"
 #include "decode_worker/decode_job.h"
@@ -38,6 +39,7 @@ struct DecodeOptions {
   Duration landing_timeout = std::chrono::seconds(120);
   Duration retry_after = std::chrono::milliseconds(20);
   std::string transport;  // reported with landings
+  ComputeHealth::Options health = {};
   SequenceLimits limits;
   std::shared_ptr<const Vocabulary> vocabulary;
 };

@@ -32,7 +32,7 @@ void DecodeScheduler::JoinReady(MonotonicTime now) {
   }
 }
 
-void DecodeScheduler::StartStep(MonotonicTime) {
+void DecodeScheduler::StartStep(MonotonicTime now) {
   if (step_in_flight_) return;
   StepPlan plan;
   step_.clear();
@@ -43,7 +43,7 @@ void DecodeScheduler::StartStep(MonotonicTime) {
     PlanPrefill(chunk, &plan);
   }
   if (step_.empty()) return;
-  RunNext(std::move(plan));
+  RunNext(std::move(plan), now);
   BATON_FAILPOINT("decode.step");
 }
 
@@ -84,7 +84,7 @@ void DecodeScheduler::PlanPrefill(const ChunkPlanner::Chunk& chunk,
 }
 
 void DecodeScheduler::On(StepDone event, MonotonicTime now) {
-  if (!EndStep(event)) return;
+  if (!EndStep(event, now)) return;
   BATON_CHECK(event.result.spans.size() == step_.size());
   const std::vector<Row> step = std::exchange(step_, {});
   std::map<SessionId, v1::StepTokens> tokens;
@@ -104,18 +104,24 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
     Send(session, std::move(message));
   }
   BATON_FAILPOINT("decode.tokens");
+  int drawn = 0, broken = 0;
+  absl::Status why;
   for (const auto& [id, status] : touched) {
     DecodeJob& job = jobs_.at(id);
     if (job.phase == Phase::kClosing) {
       GiveBackBlocks(job);
       EraseIfOver(job);
     } else if (!status.ok()) {
+      ++broken;
+      why = status;
       Close(job, status, false, v1::FAILURE_CAUSE_WORKER);
     } else if (job.phase == Phase::kDecoding) {
+      ++drawn;
       DropEndedBranches(job);
       if (job.branches.empty()) Finish(job, now);
     }
   }
+  health_.Judge(drawn, broken, why, now);
 }
 
 absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,

@@ -37,6 +37,13 @@ struct DecodeWorkerOptions : WorkerOptions {
                        "answers in the batch or about to be");
     parser->AddReal("landing-fraction", &settings.landing_fraction, 0.01, 1,
                     "of the pool, for KV on its way here");
+    parser->AddDuration("landing-timeout", &settings.landing_timeout,
+                        "longest wait for KV whose room is reserved");
+    parser->AddCheck([this] {
+      if (settings.landing_timeout > Duration::zero()) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          "landing-timeout: must be more than 0 (got 0ms)");
+    });
   }
 };
 

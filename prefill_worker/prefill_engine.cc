@@ -14,6 +14,7 @@ PrefillOptions OptionsOf(const WorkerParts& parts) {
   options.epoch = parts.epoch;
   options.blocks = parts.memory->blocks();
   options.step_token_budget = parts.step_tokens;
+  options.health = parts.health_options();
   options.limits = parts.sequence_limits();
   options.vocabulary = parts.vocabulary;
   return options;

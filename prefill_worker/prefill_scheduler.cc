@@ -12,14 +12,15 @@
 namespace baton::prefill {
 
 PrefillScheduler::PrefillScheduler(PrefillOptions options)
-    : AttemptScheduler(options.epoch, options.blocks,
-                       options.step_token_budget),
+    : AttemptScheduler(options.epoch, options.blocks, options.step_token_budget,
+                       options.health),
       options_(std::move(options)) {}
 
 std::vector<Action> PrefillScheduler::Handle(Event event, MonotonicTime now) {
   std::visit([&](auto&& e) { On(std::move(e), now); }, std::move(event));
   ExpireDeadlines(now);
   ActivateWaiting(now);
+  WatchCompute(now);
   StartStep(now);
   ReportLoad(now);
   return std::exchange(actions_, {});
@@ -47,8 +48,9 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
   ++counters_.attempts;
   absl::Status refusal;
   if (draining_ || !healthy()) {
-    refusal = absl::UnavailableError(draining_ ? "prefill worker drains"
-                                               : "prefill worker is unhealthy");
+    refusal = absl::UnavailableError(
+        draining_ ? "prefill worker drains"
+                  : StrCat("prefill worker: ", health_.WhyUnhealthy()));
   } else if (jobs_.open() >= options_.max_attempts) {
     refusal = absl::ResourceExhaustedError(
         StrCat("prefill queue is full (", options_.max_attempts, " attempts)"));
@@ -135,7 +137,7 @@ void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
   }
 }
 
-void PrefillScheduler::StartStep(MonotonicTime) {
+void PrefillScheduler::StartStep(MonotonicTime now) {
   if (step_in_flight_ || chunks_.empty()) return;
   step_ = chunks_.Next(options_.step_token_budget);
   StepPlan plan;
@@ -145,18 +147,27 @@ void PrefillScheduler::StartStep(MonotonicTime) {
     AddPromptSpan(job.request, chunk.first, chunk.count, chunk.last, job.blocks,
                   &plan);
   }
-  RunNext(std::move(plan));
+  RunNext(std::move(plan), now);
   BATON_FAILPOINT("prefill.step");
 }
 
 void PrefillScheduler::On(StepDone event, MonotonicTime now) {
-  if (!EndStep(event)) return;
+  if (!EndStep(event, now)) return;
   BATON_CHECK(event.result.spans.size() == step_.size());
   const std::vector<ChunkPlanner::Chunk> step = std::exchange(step_, {});
+  int drawn = 0, broken = 0;
+  absl::Status why;
   for (size_t i = 0; i < step.size(); ++i) {
-    FinishChunk(jobs_.at(step[i].job), step[i],
-                std::move(event.result.spans[i]), now);
+    SpanResult& result = event.result.spans[i];
+    if (!result.status.ok()) {
+      ++broken;
+      why = result.status;
+    } else if (step[i].last) {
+      ++drawn;
+    }
+    FinishChunk(jobs_.at(step[i].job), step[i], std::move(result), now);
   }
+  health_.Judge(drawn, broken, why, now);
 }
 
 void PrefillScheduler::FinishChunk(Job& job, const ChunkPlanner::Chunk& chunk,
@@ -168,7 +179,6 @@ void PrefillScheduler::FinishChunk(Job& job, const ChunkPlanner::Chunk& chunk,
     return;
   }
   if (!result.status.ok()) {
-    ++numeric_failures_;
     Close(job, result.status, false, v1::FAILURE_CAUSE_WORKER);
     return;
   }
@@ -188,7 +198,6 @@ void PrefillScheduler::FinishPrefill(Job& job,
                                      const std::vector<SampledToken>& draws,
                                      MonotonicTime now) {
   BATON_CHECK(draws.size() == job.request.choices.size());
-  numeric_failures_ = 0;
   job.sampled = now;
   v1::PrefillEvent event;
   v1::FirstTokens& first = *event.mutable_first_tokens();

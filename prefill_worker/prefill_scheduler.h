@@ -16,6 +16,7 @@
 #include "common/sequence/sequence.h"
 #include "common/worker/attempt_scheduler.h"
 #include "common/worker/chunk_planner.h"
+#include "common/worker/compute_health.h"
 #include "common/worker/scheduler_events.h"
 #include "common/worker/sequence_spec.h"
 #include "common/worker/worker_load.h"
@@ -31,6 +32,7 @@ struct PrefillOptions {
   uint32_t blocks = 0;  // pool size
   uint32_t step_token_budget = 128;
   uint32_t max_attempts = 1024;  // accepted and not over; more are refused
+  ComputeHealth::Options health = {};
   SequenceLimits limits;
   std::shared_ptr<const Vocabulary> vocabulary;
 };

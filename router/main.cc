@@ -1,4 +1,3 @@
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -12,6 +11,7 @@
 #include "common/base/process_start.h"
 #include "common/base/random_bytes.h"
 #include "common/base/ready_file.h"
+#include "common/base/shutdown_requests.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/rpc_server.h"
@@ -36,25 +36,28 @@ constexpr Duration kFlushTimeout = std::chrono::seconds(5);
 // Idle clients may take seconds to notice; their connections are cut.
 constexpr Duration kCloseTimeout = std::chrono::milliseconds(100);
 
-void WaitForSignal(const std::atomic<int>& signals, int count) {
-  int seen = signals.load();
-  while (seen < count) {
-    signals.wait(seen);
-    seen = signals.load();
-  }
-}
-
-void Drain(RouterDriver* driver, Duration timeout,
-           const std::atomic<int>& signals) {
+// Returns the exit status of the process.
+int Drain(RouterDriver* driver, RpcServer* server, Duration timeout,
+          ShutdownRequests& requests) {
   log::Info("draining: running requests have {} s", Seconds(timeout));
   driver->Drain();
+  bool idle = false;
   const MonotonicTime end = MonotonicNow() + timeout;
-  while (!driver->WaitUntilIdle(kPoll)) {
-    if (MonotonicNow() < end && signals.load() < 2) continue;
+  while (!(idle = driver->WaitUntilIdle(kPoll))) {
+    if (MonotonicNow() < end && requests.count() < 2) continue;
+    log::Warn("ending unfinished requests");
     driver->Terminate(absl::UnavailableError("router: shutting down"));
-    driver->WaitUntilIdle(kEndTimeout);
-    return;
+    idle = driver->WaitUntilIdle(kEndTimeout);
+    break;
   }
+  driver->WaitUntilClosed(kFlushTimeout);
+  server->Shutdown(kCloseTimeout);
+  if (idle) {
+    log::Info("drained, every request has ended");
+    return 0;
+  }
+  log::Error("drained, but requests have not ended");
+  return kExitNotClean;
 }
 
 void WarnOfPlainText(const RouterConfig& config) {
@@ -68,8 +71,7 @@ void WarnOfPlainText(const RouterConfig& config) {
 }
 
 // Returns only when the router cannot start.
-absl::Status Serve(const RouterConfig& config,
-                   const std::atomic<int>& signals) {
+absl::Status Serve(const RouterConfig& config, ShutdownRequests& requests) {
   BATON_ASSIGN_OR_RETURN(ServedModel model, LoadServedModel(config.model));
   if (!config.served_model_name.empty()) model.name = config.served_model_name;
   const auto vocabulary =
@@ -136,6 +138,7 @@ absl::Status Serve(const RouterConfig& config,
                        {&service}));
   server->SetServing(kServiceName, false);
   driver.Start();
+  requests.StartServing();
   log::Info("model {}: vocabulary {}, context {}; listening on {}, admin {}",
             model.name, vocabulary, model.context_tokens, server->address(),
             admin->address());
@@ -145,12 +148,9 @@ absl::Status Serve(const RouterConfig& config,
         {{"address", server->address()}, {"admin", admin->address()}}));
   }
 
-  WaitForSignal(signals, 1);
-  Drain(&driver, config.drain_timeout, signals);
-  driver.WaitUntilClosed(kFlushTimeout);
-  server->Shutdown(kCloseTimeout);
-  log::Info("stopped");
-  log::ExitProcess(0);
+  requests.WaitAbove(0, kNever);
+  log::ExitProcess(
+      Drain(&driver, server.get(), config.drain_timeout, requests));
 }
 
 }  // namespace
@@ -158,11 +158,9 @@ absl::Status Serve(const RouterConfig& config,
 
 int main(int argc, char** argv) {
   baton::RequireSupportedCpu();
-  std::atomic<int> signals = 0;
-  const baton::ShutdownSignals handler([&](int) {
-    ++signals;
-    signals.notify_all();
-  });
+  baton::ShutdownRequests requests;
+  const baton::ShutdownSignals handler(
+      [&](int signal) { requests.Add(signal); });
   baton::router::RouterConfig config;
   baton::ConfigParser parser("baton-router",
                              "Serves clients from prefill and decode workers.");
@@ -174,7 +172,7 @@ int main(int argc, char** argv) {
     const absl::Status forbidden = baton::ForbidCoreDumps();
     if (!forbidden.ok()) baton::log::Warn("{}", forbidden.ToString());
   }
-  const absl::Status status = baton::router::Serve(config, signals);
+  const absl::Status status = baton::router::Serve(config, requests);
   baton::log::Error("cannot serve: {}", std::string(status.message()));
   return baton::StartFailureCode(status);
 }

@@ -135,12 +135,13 @@ int AdminServer::Handle(mg_connection* connection, void* self) {
     response = {405, "Method Not Allowed", "only GET and HEAD\n"};
   } else if (path == "/metrics") {
     response.body = options.metrics();
-  } else if (path == "/readyz") {
-    const absl::Status ready = options.ready();
-    if (!ready.ok()) {
-      response = {503, "Service Unavailable", StrCat(ready.message(), "\n")};
+  } else if (path == "/readyz" || path == "/livez") {
+    const auto& probe = path == "/readyz" ? options.ready : options.live;
+    const absl::Status status = probe ? probe() : absl::OkStatus();
+    if (!status.ok()) {
+      response = {503, "Service Unavailable", StrCat(status.message(), "\n")};
     }
-  } else if (path != "/livez") {
+  } else {
     response = {404, "Not Found", "try /metrics, /livez or /readyz\n"};
   }
   Send(connection, response, head);

@@ -15,7 +15,7 @@ namespace baton {
 
 // The operator's HTTP port of a process:
 //   GET /metrics  the text of `metrics`
-//   GET /livez    200 "ok" while the process runs
+//   GET /livez    200 "ok", or 503 and the reason why only a restart helps
 //   GET /readyz   200 "ok", or 503 and the reason why it takes no new work
 // Everything else is 404; other methods than GET and HEAD are 405.
 class AdminServer {
@@ -27,9 +27,11 @@ class AdminServer {
     std::function<std::string()> metrics;
     // Not OK = not ready; the message is the reason.
     std::function<absl::Status()> ready;
+    // Not OK = a restart is wanted. Without it the process is alive.
+    std::function<absl::Status()> live = nullptr;
   };
 
-  // Both functions are called on the server's threads, several at a time, until
+  // All functions are called on the server's threads, several at a time, until
   // the destructor returns. Errors name the address and carry errno's text.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(Options options);
   ~AdminServer();

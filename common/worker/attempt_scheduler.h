@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/check.h"
 #include "common/base/failpoints.h"
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
@@ -15,6 +17,7 @@
 #include "common/base/strings.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_table.h"
+#include "common/worker/compute_health.h"
 #include "common/worker/scheduler_events.h"
 #include "common/worker/session_accounts.h"
 #include "common/worker/worker_load.h"
@@ -42,20 +45,22 @@ class AttemptScheduler {
 
   // When a Tick is due if nothing else happens.
   MonotonicTime NextDeadline() const {
-    return std::min(accounts_.NextDeadline(), jobs_.NextDeadline());
+    return std::min({accounts_.NextDeadline(), jobs_.NextDeadline(),
+                     health_.NextDeadline()});
   }
 
   const BlockPool& pool() const { return pool_; }
   bool idle() const { return jobs_.empty() && !step_in_flight_; }
   bool draining() const { return draining_; }
-  // False after three attempts in a row ended with NaN or infinity: the
-  // hardware is not to be trusted, new work is refused.
-  bool healthy() const { return numeric_failures_ < 3; }
+  // Unhealthy: new work is refused.
+  const ComputeHealth& health() const { return health_; }
+  bool healthy() const { return health_.WhyUnhealthy().empty(); }
   const Counters& counters() const { return counters_; }
 
   v1::WorkerLoad Load() const {
     v1::WorkerLoad load = LoadOf(pool_.ledger());
-    load.set_draining(draining_ || !healthy());
+    load.set_unhealthy(health_.WhyUnhealthy());
+    load.set_draining(draining_ || !load.unhealthy().empty());
     load.set_steps(counters_.steps);
     CompleteLoad(&load);
     return load;
@@ -63,9 +68,10 @@ class AttemptScheduler {
 
  protected:
   AttemptScheduler(WorkerEpoch epoch, uint32_t blocks,
-                   uint32_t step_token_budget)
+                   uint32_t step_token_budget, ComputeHealth::Options health)
       : pool_(epoch, blocks),
-        accounts_({.step_token_budget = step_token_budget}) {}
+        accounts_({.step_token_budget = step_token_budget}),
+        health_(health) {}
   AttemptScheduler(const AttemptScheduler&) = default;
   AttemptScheduler(AttemptScheduler&&) = default;
   ~AttemptScheduler() = default;
@@ -109,20 +115,40 @@ class AttemptScheduler {
     }
   }
 
+  // Notices a stalled step; runs a probe as the next step if one is due.
+  void WatchCompute(MonotonicTime now) {
+    health_.Update(now);
+    if (draining_ || step_in_flight_ || !health_.ProbeDue(now)) return;
+    absl::StatusOr<std::vector<BlockRef>> block =
+        pool_.Acquire(1, BlockUse::kRunning);
+    if (!block.ok()) {
+      health_.PostponeProbe(now);
+      return;
+    }
+    probe_ = *std::move(block);
+    RunNext(ProbePlan(probe_), now);
+  }
+
   // Runs a plan as the next step. Requires that none is in flight.
-  void RunNext(StepPlan plan) {
+  void RunNext(StepPlan plan, MonotonicTime now) {
     step_in_flight_ = true;
+    health_.StepStarted(now);
     plan.number = ++counters_.steps;
     actions_.push_back(RunStep{std::move(plan)});
   }
-  // True if the step in flight is this one, which has ended now.
-  bool EndStep(const StepDone& done) {
+  // True if the step in flight is this one, has ended and was no probe.
+  bool EndStep(const StepDone& done, MonotonicTime now) {
     if (!step_in_flight_ || done.number != counters_.steps) {
       ++counters_.stale_messages;
       return false;
     }
     step_in_flight_ = false;
-    return true;
+    health_.StepEnded();
+    if (probe_.empty()) return true;
+    BATON_CHECK(pool_.Release(probe_, BlockUse::kRunning).ok());
+    probe_.clear();
+    health_.ProbeEnded(done.result.spans.front().status, now);
+    return false;
   }
 
   // Nothing is sent on sessions that are lost.
@@ -156,7 +182,8 @@ class AttemptScheduler {
   SessionAccounts accounts_;
   bool step_in_flight_ = false;
   bool draining_ = false;
-  int numeric_failures_ = 0;  // in a row
+  ComputeHealth health_;
+  std::vector<BlockRef> probe_;  // its block, while a probe is in flight
   Counters counters_;
   std::vector<Action> actions_;  // of the event being handled
 };

@@ -1,5 +1,6 @@
 #include "common/worker/step_plan.h"
 
+#include <memory>
 #include <utility>
 
 #include "common/base/mutants.h"
@@ -29,6 +30,20 @@ void AddPromptSpan(const SequenceRequest& request, uint32_t first,
     }
   }
   plan->spans.push_back(std::move(span));
+}
+
+StepPlan ProbePlan(const std::vector<BlockRef>& block) {
+  StepPlan plan;
+  plan.cleared = block;
+  PlannedSpan span;
+  span.tokens = {TokenId{0}};
+  span.blocks = block;
+  DrawRequest draw;
+  draw.params = std::make_shared<const SamplingParams>();
+  draw.position = 1;
+  span.draws.push_back(std::move(draw));
+  plan.spans.push_back(std::move(span));
+  return plan;
 }
 
 }  // namespace baton

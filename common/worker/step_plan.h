@@ -49,6 +49,9 @@ void AddPromptSpan(const SequenceRequest& request, uint32_t first,
                    uint32_t count, bool draw,
                    const std::vector<BlockRef>& blocks, StepPlan* plan);
 
+// One row and a draw that mean nothing: does the hardware compute?
+StepPlan ProbePlan(const std::vector<BlockRef>& block);
+
 }  // namespace baton
 
 #endif  // BATON_COMMON_WORKER_STEP_PLAN_H_

@@ -20,6 +20,12 @@ SequenceLimits WorkerParts::sequence_limits() const {
   return limits;
 }
 
+ComputeHealth::Options WorkerParts::health_options() const {
+  ComputeHealth::Options options;
+  options.step_timeout = step_timeout;
+  return options;
+}
+
 bool WorkerState::clean() const {
   return ledger.free + ledger[BlockUse::kPrefix] == ledger.total();
 }

@@ -9,10 +9,12 @@
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/base/monotonic_time.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/kv_cache/kv_memory.h"
 #include "common/model/model.h"
 #include "common/sequence/sequence.h"
+#include "common/worker/compute_health.h"
 #include "common/worker/sequence_spec.h"
 #include "common/worker/worker_metrics.h"
 #include "kv_transfer/transfer_thread.h"
@@ -29,11 +31,13 @@ struct WorkerParts {
   std::shared_ptr<const Vocabulary> vocabulary;
   uint32_t max_context_tokens = 0;
   uint32_t step_tokens = 128;
+  Duration step_timeout = std::chrono::seconds(60);
   std::unique_ptr<transfer::Transport> transport;
   WorkerMetrics* metrics = nullptr;  // null: none
 
   transfer::TransferOptions transfer_options() const;
   SequenceLimits sequence_limits() const;
+  ComputeHealth::Options health_options() const;
 };
 
 // Where a worker stands.
@@ -42,6 +46,7 @@ struct WorkerState {
   Ledger ledger;
   bool idle = false;       // nothing accepted is unfinished
   absl::Status readiness;  // not OK: why it takes no new work
+  absl::Status liveness;   // not OK: why only a restart helps
 
   // No block is in use: free + prefix = pool.
   bool clean() const;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -45,11 +46,14 @@ class WorkerEngine {
       state.load = scheduler.Load();
       state.ledger = scheduler.pool().ledger();
       state.idle = scheduler.idle();
+      const std::string unhealthy = scheduler.health().WhyUnhealthy();
       if (scheduler.draining()) {
         state.readiness = absl::UnavailableError("draining");
-      } else if (!scheduler.healthy()) {
-        state.readiness =
-            absl::InternalError("three prompts in a row gave NaN or infinity");
+      } else if (!unhealthy.empty()) {
+        state.readiness = absl::InternalError(unhealthy);
+      }
+      if (scheduler.health().stalled()) {
+        state.liveness = absl::InternalError(unhealthy);
       }
       return state;
     });

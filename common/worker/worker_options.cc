@@ -88,6 +88,11 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
                     "device");
   parser->AddDuration("drain-timeout", &drain_timeout,
                       "time for accepted work after SIGTERM");
+  parser->AddDuration("termination-grace", &termination_grace,
+                      "what the supervisor waits from SIGTERM to SIGKILL; "
+                      "0 = unknown");
+  parser->AddDuration("step-timeout", &step_timeout,
+                      "a step that runs longer makes this worker unhealthy");
   parser->AddString("ready-file", &ready_file,
                     "file to write the addresses to when serving");
   parser->AddSwitch("core-dumps", &core_dumps,
@@ -98,6 +103,10 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
     if (parser->Given("kv-pool") && parser->Given("kv-blocks")) {
       return absl::InvalidArgumentError(
           "kv-blocks: expected either this or kv-pool (got both)");
+    }
+    if (step_timeout <= Duration::zero()) {
+      return absl::InvalidArgumentError(
+          "step-timeout: must be more than 0 (got 0ms)");
     }
     return absl::OkStatus();
   });

@@ -29,6 +29,8 @@ struct WorkerOptions {
   std::string transfer_listen;  // of the grpc transport; empty: as `listen`
   bool trusted_network = false;
   Duration drain_timeout = std::chrono::seconds(30);
+  Duration termination_grace = Duration::zero();
+  Duration step_timeout = std::chrono::seconds(60);
   std::string ready_file;
   std::string log_level = "info";
   bool core_dumps = false;

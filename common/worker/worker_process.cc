@@ -1,99 +1,47 @@
 #include "common/worker/worker_process.h"
 
-#include <condition_variable>
-#include <cstdlib>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "common/base/core_dumps.h"
 #include "common/base/process_start.h"
 #include "common/base/ready_file.h"
+#include "common/base/shutdown_requests.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
-#include "common/config/config_values.h"
 #include "common/rpc/rpc_server.h"
 #include "common/telemetry/admin_server.h"
 #include "common/telemetry/log.h"
 #include "common/worker/worker.h"
+#include "common/worker/worker_drain.h"
 
 namespace baton {
 namespace {
 
-constexpr Duration kPollInterval = std::chrono::milliseconds(10);
-constexpr Duration kShutDownGrace = std::chrono::seconds(2);
-constexpr Duration kSessionGrace = std::chrono::milliseconds(500);
+constexpr Duration kHealthInterval = std::chrono::milliseconds(500);
 
-// Counts shutdown signals. Before the process serves, one ends it: nobody
-// depends on it yet.
-class SignalCount {
- public:
-  void OnSignal(int signal) {
-    std::lock_guard lock(mutex_);
-    if (!serving_) std::_Exit(128 + signal);
-    ++count_;
-    changed_.notify_all();
-  }
-  void StartServing() {
-    std::lock_guard lock(mutex_);
-    serving_ = true;
-  }
-  // Until more than `count` signals came; false when `deadline` passed first.
-  bool WaitAbove(int count, MonotonicTime deadline) {
-    std::unique_lock lock(mutex_);
-    auto above = [&] { return count_ > count; };
-    if (deadline == kNever) {
-      changed_.wait(lock, above);
-      return true;
+// Until a shutdown request: the gRPC health service tells what /readyz does.
+void ServeUntilShutdown(Worker& worker, RpcServer& server,
+                        ShutdownRequests& requests) {
+  bool serving = true;
+  do {
+    const absl::Status readiness = worker.state().readiness;
+    if (readiness.ok() == serving) continue;
+    serving = readiness.ok();
+    if (serving) {
+      log::Info("healthy again");
+    } else {
+      log::Error("unhealthy, takes no new work: {}",
+                 std::string(readiness.message()));
     }
-    return changed_.wait_until(lock, deadline, above);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int count_ = 0;         // mutex_
-  bool serving_ = false;  // mutex_
-};
-
-// Waits until the worker is idle: true, or false at the deadline or when more
-// than `signals` signals came.
-bool WaitIdle(Worker& worker, SignalCount& signals, int count,
-              MonotonicTime deadline) {
-  while (!worker.state().idle) {
-    const MonotonicTime now = MonotonicNow();
-    if (now >= deadline) return false;
-    if (signals.WaitAbove(count, std::min(deadline, now + kPollInterval))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-int DrainAndCheck(Worker& worker, RpcServer& server, SignalCount& signals,
-                  Duration drain_timeout) {
-  log::Info("draining, at most {}", FormatDuration(drain_timeout));
-  worker.Drain();
-  server.SetServing(worker.service_name(), false);
-  if (!WaitIdle(worker, signals, 1, MonotonicNow() + drain_timeout)) {
-    log::Warn("ending unfinished work");
-    worker.ShutDown();
-    WaitIdle(worker, signals, 2, MonotonicNow() + kShutDownGrace);
-  }
-  worker.CloseSessions(absl::UnavailableError("the worker was drained"));
-  server.Shutdown(kSessionGrace);
-  const WorkerState state = worker.state();
-  if (state.clean()) {
-    log::Info("drained, every block is free");
-    return 0;
-  }
-  log::Error("blocks are still in use: {}", state.ledger.ToString());
-  return 1;
+    server.SetServing("", serving);
+    server.SetServing(worker.service_name(), serving);
+  } while (!requests.WaitAbove(0, MonotonicNow() + kHealthInterval));
 }
 
 // Returns only when the worker cannot start.
 absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
-                 SignalCount& signals) {
+                 ShutdownRequests& requests) {
   BATON_ASSIGN_OR_RETURN(WiredWorker wired, WireWorker(options, wiring));
   Worker* const worker = wired.worker.get();
   WorkerMetrics* const metrics = wired.metrics.get();
@@ -113,9 +61,10 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
     return metrics->Render();
   };
   admin_options.ready = [=] { return worker->state().readiness; };
+  admin_options.live = [=] { return worker->state().liveness; };
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<AdminServer> admin,
                          AdminServer::Start(std::move(admin_options)));
-  signals.StartServing();
+  requests.StartServing();
   server->SetServing("", true);
   server->SetServing(worker->service_name(), true);
   if (!options.ready_file.empty()) {
@@ -125,9 +74,9 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
   }
   log::Info("{} serves on {}, admin on {}", options.worker_id,
             server->address(), admin->address());
-  signals.WaitAbove(0, kNever);
+  ServeUntilShutdown(*worker, *server, requests);
   const int code =
-      DrainAndCheck(*worker, *server, signals, options.drain_timeout);
+      DrainWorker(*worker, *server, requests, options.drain_timeout);
   admin.reset();
   wired.worker.reset();
   log::ExitProcess(code);
@@ -136,8 +85,8 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
 }  // namespace
 
 int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
-  SignalCount signals;
-  ShutdownSignals handler([&](int signal) { signals.OnSignal(signal); });
+  ShutdownRequests requests;
+  ShutdownSignals handler([&](int signal) { requests.Add(signal); });
   log::LogOptions log_options;
   log_options.role = options.worker_id;
   if (auto level = log::ParseLevel(options.log_level); level.ok()) {
@@ -148,7 +97,10 @@ int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
     const absl::Status forbidden = ForbidCoreDumps();
     if (!forbidden.ok()) log::Warn("{}", std::string(forbidden.message()));
   }
-  const absl::Status status = Run(options, wiring, signals);
+  const std::string warning =
+      DrainWarning(options.drain_timeout, options.termination_grace);
+  if (!warning.empty()) log::Warn("{}", warning);
+  const absl::Status status = Run(options, wiring, requests);
   log::Error("cannot serve: {}", std::string(status.message()));
   return StartFailureCode(status);
 }

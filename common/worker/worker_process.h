@@ -7,9 +7,8 @@
 namespace baton {
 
 // The life of a worker process: loads the model, serves, drains on SIGTERM or
-// SIGINT, ends at once on the second. Returns the exit status: 0 when every
-// block is free or cached at the end, else 1 with the ledger on the log; 1 also
-// when it cannot start.
+// SIGINT, ends at once on the second. Returns the exit status: that of
+// DrainWorker, or 1 when it cannot start.
 int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring);
 
 }  // namespace baton

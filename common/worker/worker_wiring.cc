@@ -58,6 +58,7 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
   parts.vocabulary = VocabularyOf(served.tokenizer);
   parts.max_context_tokens = served.max_context_tokens;
   parts.step_tokens = options.step_tokens;
+  parts.step_timeout = options.step_timeout;
   parts.metrics = wired.metrics.get();
   BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport(wired.tls));
   v1::WorkerHello hello =

@@ -1,14 +1,13 @@
 // A prefill and a decode worker in one process: KV crosses by the loopback
 // transport, everything else is as in the two real binaries. Ready file:
 // {"address": prefill, "decode": decode, "admin": both}.
-#include <condition_variable>
+#include <algorithm>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "common/base/ready_file.h"
+#include "common/base/shutdown_requests.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
 #include "common/config/config_parser.h"
@@ -16,6 +15,7 @@
 #include "common/telemetry/admin_server.h"
 #include "common/telemetry/log.h"
 #include "common/worker/worker.h"
+#include "common/worker/worker_drain.h"
 #include "common/worker/worker_options.h"
 #include "common/worker/worker_wiring.h"
 #include "decode_worker/decode_worker.h"
@@ -25,24 +25,6 @@
 
 namespace baton {
 namespace {
-
-class Stop {
- public:
-  void Set() {
-    std::lock_guard lock(mutex_);
-    set_ = true;
-    changed_.notify_all();
-  }
-  void Wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return set_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool set_ = false;
-};
 
 WorkerWiring WiringOf(const WorkerOptions& options, v1::WorkerRole role,
                       transfer::LoopbackHub* hub) {
@@ -89,23 +71,16 @@ struct Half {
     return absl::OkStatus();
   }
 
-  bool Drain() {
-    Worker* const worker = wired.worker.get();
-    worker->Drain();
-    const MonotonicTime end = MonotonicNow() + std::chrono::seconds(10);
-    while (!worker->state().idle && MonotonicNow() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    worker->CloseSessions(absl::UnavailableError("drained"));
-    server->Shutdown(std::chrono::milliseconds(500));
-    const bool clean = worker->state().clean();
+  int Drain(ShutdownRequests& requests) {
+    const int code =
+        DrainWorker(*wired.worker, *server, requests, std::chrono::seconds(10));
     wired.worker.reset();
-    return clean;
+    return code;
   }
 };
 
 // Returns only when the pair cannot start.
-absl::Status Serve(WorkerOptions options, Stop* stop) {
+absl::Status Serve(WorkerOptions options, ShutdownRequests& requests) {
   transfer::LoopbackHub hub;
   Half prefill, decode;
   options.worker_id = "prefill-0";
@@ -120,29 +95,31 @@ absl::Status Serve(WorkerOptions options, Stop* stop) {
   admin_options.ready = [] { return absl::OkStatus(); };
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<AdminServer> admin,
                          AdminServer::Start(std::move(admin_options)));
+  requests.StartServing();
   BATON_RETURN_IF_ERROR(WriteReadyFile(options.ready_file,
                                        {{"address", prefill.server->address()},
                                         {"decode", decode.server->address()},
                                         {"admin", admin->address()}}));
-  stop->Wait();
-  const bool prefill_clean = prefill.Drain();
-  const bool decode_clean = decode.Drain();
-  log::ExitProcess(prefill_clean && decode_clean ? 0 : 1);
+  requests.WaitAbove(0, kNever);
+  const int prefill_code = prefill.Drain(requests);
+  const int decode_code = decode.Drain(requests);
+  log::ExitProcess(std::max(prefill_code, decode_code));
 }
 
 }  // namespace
 }  // namespace baton
 
 int main(int argc, char** argv) {
-  baton::Stop stop;
-  const baton::ShutdownSignals handler([&](int) { stop.Set(); });
+  baton::ShutdownRequests requests;
+  const baton::ShutdownSignals handler(
+      [&](int signal) { requests.Add(signal); });
   baton::WorkerOptions options("pair");
   baton::ConfigParser parser("baton-loopback-pair",
                              "Both workers in one process.");
   options.Register(&parser, baton::PeerRole::kPrefill);
   parser.ParseOrExit(argc, argv);
   baton::log::InitLogging({.role = "pair"});
-  const absl::Status status = baton::Serve(options, &stop);
+  const absl::Status status = baton::Serve(options, requests);
   baton::log::Error("{}", std::string(status.message()));
   return 1;
 }

@@ -423,6 +423,34 @@ TEST_F(DecodeSchedulerTest, NanFailsItsAttemptOnly) {
   EXPECT_TRUE(h.AllFree());
 }
 
+TEST_F(DecodeSchedulerTest, ThreeNanInARowMakeItUnhealthyUntilAProbeIsGood) {
+  for (uint64_t attempt = 1; attempt <= 3; ++attempt) {
+    EXPECT_TRUE(h.scheduler.healthy());
+    h.Serve(1, attempt, toy::MakeSpec(10, 30));
+    h.FinishStep();
+    h.FailStep(absl::InternalError("infinity in layer 1"));
+    if (attempt < 3) continue;
+    EXPECT_TRUE(h.AllFree());
+  }
+  h.TakeEvents(1);
+  EXPECT_TRUE(h.scheduler.healthy()) << "each had drawn a token before";
+  for (uint64_t attempt = 4; attempt <= 5; ++attempt) {
+    h.Serve(1, attempt, toy::MakeSpec(10, 30));
+    h.FailStep(absl::InternalError("infinity in layer 1"));
+  }
+  EXPECT_FALSE(h.scheduler.healthy());
+  h.TakeEvents(1);
+  h.Reserve(1, 7, toy::MakeSpec(10, 30));
+  EXPECT_EQ(h.TakeEvents(1)[0].refused().reason(),
+            "unhealthy: 3 attempts in a row could not be computed: infinity in "
+            "layer 1");
+  h.now += std::chrono::seconds(1);
+  h.Feed(Tick{});
+  h.FinishStep();
+  EXPECT_TRUE(h.scheduler.healthy());
+  EXPECT_TRUE(h.AllFree());
+}
+
 TEST_F(DecodeSchedulerTest, DrainFinishesWhatWasAccepted) {
   h.Serve(1, 1, toy::MakeSpec(20, 5));
   h.Feed(DrainStarted{});

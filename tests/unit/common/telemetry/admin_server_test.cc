@@ -82,6 +82,19 @@ TEST_F(AdminServerTest, ReadinessFollowsTheFunctionLivenessDoesNot) {
   EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200 OK"));
 }
 
+TEST(AdminServerLivenessTest, SaysWhyARestartIsWanted) {
+  const auto server = AdminServer::Start(
+      {.address = "127.0.0.1:0",
+       .metrics = [] { return ""; },
+       .ready = [] { return absl::OkStatus(); },
+       .live = [] { return absl::InternalError("compute is stuck"); }});
+  ASSERT_TRUE(server.ok());
+  const std::string reply =
+      Exchange((*server)->address(), "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(reply, HasSubstr("compute is stuck"));
+}
+
 TEST_F(AdminServerTest, HeadHasNoBody) {
   const std::string reply = Get("/metrics", "HEAD");
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));

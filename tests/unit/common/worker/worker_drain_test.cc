@@ -1,0 +1,107 @@
+#include "common/worker/worker_drain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace baton {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+
+// Idle after `polls` questions, or once it was shut down.
+class ToyWorker final : public Worker {
+ public:
+  grpc::Service* service() override { return nullptr; }
+  std::string service_name() const override { return "toy"; }
+  size_t sessions() const override { return 0; }
+  WorkerState state() override {
+    WorkerState state;
+    state.idle = polls-- <= 0;
+    state.ledger = ledger;
+    return state;
+  }
+  void Drain() override { calls.push_back("drain"); }
+  void ShutDown() override {
+    calls.push_back("shut down");
+    if (ends) polls = 0;
+  }
+  void CloseSessions(const absl::Status&) override {
+    calls.push_back("close sessions");
+  }
+
+  int polls = 0;
+  bool ends = true;
+  Ledger ledger;
+  std::vector<std::string> calls;
+};
+
+class WorkerDrainTest : public testing::Test {
+ protected:
+  WorkerDrainTest() {
+    auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    requests_.StartServing();
+    requests_.Add(SIGTERM);
+    worker_.ledger.free = 8;
+  }
+  int Drain(Duration timeout) {
+    return DrainWorker(worker_, *server_, requests_, timeout);
+  }
+
+  std::unique_ptr<RpcServer> server_;
+  ShutdownRequests requests_;
+  ToyWorker worker_;
+};
+
+TEST_F(WorkerDrainTest, WaitsForWhatWasAccepted) {
+  worker_.polls = 5;
+  worker_.ledger.used[static_cast<size_t>(BlockUse::kPrefix)] = 3;
+  EXPECT_EQ(Drain(std::chrono::hours(1)), 0);
+  EXPECT_THAT(worker_.calls, ElementsAre("drain", "close sessions"));
+}
+
+TEST_F(WorkerDrainTest, EndsTheRestAtTheTimeout) {
+  worker_.polls = 1 << 30;
+  EXPECT_EQ(Drain(milliseconds(30)), 0);
+  EXPECT_THAT(worker_.calls,
+              ElementsAre("drain", "shut down", "close sessions"));
+}
+
+TEST_F(WorkerDrainTest, EndsTheRestAtTheSecondRequest) {
+  worker_.polls = 1 << 30;
+  requests_.Add(SIGTERM);
+  EXPECT_EQ(Drain(std::chrono::hours(1)), 0);
+  EXPECT_THAT(worker_.calls,
+              ElementsAre("drain", "shut down", "close sessions"));
+}
+
+TEST_F(WorkerDrainTest, IsBoundedWhenTheWorkerNeverIsIdle) {
+  worker_.polls = 1 << 30;
+  worker_.ends = false;
+  requests_.Add(SIGTERM);
+  requests_.Add(SIGTERM);
+  EXPECT_EQ(Drain(std::chrono::hours(1)), 0) << "the ledger is what counts";
+}
+
+TEST_F(WorkerDrainTest, BlocksThatAreLeftHaveAnExitStatusOfTheirOwn) {
+  worker_.ledger.used[static_cast<size_t>(BlockUse::kQuarantine)] = 1;
+  EXPECT_EQ(Drain(seconds(1)), kExitNotClean);
+}
+
+TEST(DrainWarning, NamesWhatIsAllowed) {
+  EXPECT_EQ(DrainWarning(seconds(30), Duration::zero()), "");
+  EXPECT_EQ(DrainWarning(seconds(30), seconds(33)), "");
+  EXPECT_EQ(DrainWarning(seconds(30), seconds(30)),
+            "drain-timeout: a drain may need 33s, but termination-grace ends "
+            "it after 30s; set drain-timeout to at most 27s");
+}
+
+}  // namespace
+}  // namespace baton
