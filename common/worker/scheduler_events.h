@@ -2,6 +2,7 @@
 #define BATON_COMMON_WORKER_SCHEDULER_EVENTS_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "common/base/ids.h"
 #include "common/engine/engine.h"
@@ -27,6 +28,7 @@ template <class Command>
 struct CommandReceived {
   SessionId session;
   Command command;
+  std::shared_ptr<void> receipt = nullptr;  // dropped when it was handled
 };
 // One result per span of the plan with this number, in order.
 struct StepDone {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/ids.h"
+#include "common/base/monotonic_time.h"
 #include "common/worker/session_table.h"
 #include "proto/cluster.pb.h"
 
@@ -16,9 +17,12 @@ namespace baton {
 
 struct SessionLimits {
   size_t max_sessions = 64;
+  Duration hello_timeout = std::chrono::seconds(10);
   // Events waiting for a router that does not read; one more ends the session.
   size_t max_queued_events = 4096;
   size_t max_queued_bytes = size_t{64} << 20;
+  // Commands received and not handled yet; more are not read.
+  size_t max_unhandled_commands = 256;
 };
 
 template <class Command, class Event>
@@ -29,7 +33,9 @@ template <class Command, class Event>
 struct SessionRegistry {
   struct Callbacks {
     std::function<void(SessionId)> opened;
-    std::function<void(SessionId, Command)> command;
+    // `receipt` is dropped when the command was handled.
+    std::function<void(SessionId, Command, std::shared_ptr<void> receipt)>
+        command;
     std::function<void(SessionId)> lost;
   };
   using Stream = SessionStream<Command, Event>;

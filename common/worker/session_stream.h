@@ -1,6 +1,7 @@
 #ifndef BATON_COMMON_WORKER_SESSION_STREAM_H_
 #define BATON_COMMON_WORKER_SESSION_STREAM_H_
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -16,8 +17,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
+#include "common/base/monotonic_time.h"
+#include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "common/telemetry/log.h"
+#include "common/worker/session_reader.h"
 #include "common/worker/session_registry.h"
 #include "common/worker/session_table.h"
 #include "proto/cluster.pb.h"
@@ -27,13 +31,15 @@ namespace baton {
 // One call. Finish is called once, with no write in flight. A write that a
 // silent router keeps in flight ends with the connection's keepalive.
 template <class Command, class Event>
-class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
+class SessionStream final : public SessionReader<Command, Event> {
  public:
   using Registry = SessionRegistry<Command, Event>;
 
   SessionStream(std::shared_ptr<Registry> registry,
                 grpc::CallbackServerContext* context)
-      : registry_(std::move(registry)), context_(context) {}
+      : SessionReader<Command, Event>(registry->limits.max_unhandled_commands),
+        registry_(std::move(registry)),
+        context_(context) {}
 
   void Start(std::shared_ptr<SessionStream> self) {
     self_ = std::move(self);
@@ -45,7 +51,8 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
     if (crowded) {
       End(absl::ResourceExhaustedError("too many sessions"));
     } else {
-      this->StartRead(&command_);
+      AwaitHello();
+      this->Read();
     }
   }
 
@@ -75,31 +82,6 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
     if (ending_ || last_words_) return;
     last_words_ = status;
     WriteLocked();
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      LoseSession();
-      End(absl::OkStatus());
-      return;
-    }
-    Command command = std::move(command_);
-    command_ = Command();
-    if (command.has_hello() == (session_ != 0)) {
-      End(absl::InvalidArgumentError(
-          "session: hello comes first and only once"));
-      return;
-    }
-    if (session_ == 0) {
-      if (absl::Status status = Open(command.hello()); !status.ok()) {
-        log::Warn("session refused: {}", std::string(status.message()));
-        End(status);
-        return;
-      }
-    } else {
-      registry_->callbacks.command(SessionId(session_), std::move(command));
-    }
-    this->StartRead(&command_);
   }
 
   void OnWriteDone(bool ok) override {
@@ -132,6 +114,38 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
   }
 
  private:
+  void OnReadsEnded() override {
+    LoseSession();
+    End(absl::OkStatus());
+  }
+
+  void OnCommand(Command command, std::shared_ptr<void> receipt) override {
+    if (command.has_hello() == (session_ != 0)) {
+      End(absl::InvalidArgumentError(
+          "session: hello comes first and only once"));
+    } else if (session_ != 0) {
+      registry_->callbacks.command(SessionId(session_), std::move(command),
+                                   std::move(receipt));
+    } else if (absl::Status status = Open(command.hello()); !status.ok()) {
+      log::Warn("session refused: {}", std::string(status.message()));
+      End(status);
+    }
+  }
+
+  void AwaitHello() {
+    const Duration limit = registry_->limits.hello_timeout;
+    const auto deadline =
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                     gpr_time_from_nanos(limit.count(), GPR_TIMESPAN));
+    hello_alarm_.Set(deadline, [weak = std::weak_ptr(self_)](bool passed) {
+      const std::shared_ptr<SessionStream> stream = weak.lock();
+      if (!passed || stream == nullptr || stream->session_ != 0) return;
+      stream->End(absl::DeadlineExceededError(
+          StrCat("session: no hello within ",
+                 Seconds(stream->registry_->limits.hello_timeout), " s")));
+    });
+  }
+
   absl::Status Open(const v1::RouterHello& hello) {
     std::shared_ptr<SessionStream> fenced;
     v1::WorkerHello answer = registry_->hello;
@@ -142,6 +156,7 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
       if (!admission.ok()) return admission.status();
       answer.set_protocol(admission->protocol);
       session_ = admission->session.value();
+      hello_alarm_.Cancel();
       registry_->streams[admission->session] = self_;
       if (admission->fenced) {
         auto it = registry_->streams.find(*admission->fenced);
@@ -184,6 +199,7 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
   void EndLocked(const absl::Status& status) {
     if (ending_) return;
     ending_ = true;
+    this->StopReading();
     status_ = ToGrpcStatus(status);
     if (!writing_) FinishLocked();
   }
@@ -196,7 +212,7 @@ class SessionStream final : public grpc::ServerBidiReactor<Command, Event> {
   const std::shared_ptr<Registry> registry_;
   grpc::CallbackServerContext* const context_;
   std::shared_ptr<SessionStream> self_;  // until OnDone
-  Command command_;
+  grpc::Alarm hello_alarm_;
   std::atomic<uint64_t> session_{0};  // set once, by the first read
   std::atomic<bool> opened_{false};
   std::atomic<bool> lost_{false};

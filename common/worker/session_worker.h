@@ -1,6 +1,7 @@
 #ifndef BATON_COMMON_WORKER_SESSION_WORKER_H_
 #define BATON_COMMON_WORKER_SESSION_WORKER_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -59,8 +60,10 @@ class SessionWorker final : public Worker {
     return {
         .opened = [this](SessionId id) { engine_.Post(SessionOpened{id}); },
         .command =
-            [this](SessionId id, Command command) {
-              engine_.Post(CommandReceived<Command>{id, std::move(command)});
+            [this](SessionId id, Command command,
+                   std::shared_ptr<void> receipt) {
+              engine_.Post(CommandReceived<Command>{id, std::move(command),
+                                                    std::move(receipt)});
             },
         .lost = [this](SessionId id) { engine_.Post(SessionLost{id}); },
     };

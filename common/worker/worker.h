@@ -34,6 +34,7 @@ struct WorkerParts {
   Duration step_timeout = std::chrono::seconds(60);
   std::unique_ptr<transfer::Transport> transport;
   WorkerMetrics* metrics = nullptr;  // null: none
+  bool poison_freed_blocks = false;  // see FreedBlocks
 
   transfer::TransferOptions transfer_options() const;
   SequenceLimits sequence_limits() const;

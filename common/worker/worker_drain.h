@@ -13,11 +13,12 @@ namespace baton {
 // After the drain itself: closing transfers and telling the routers.
 inline constexpr Duration kEndGrace = std::chrono::seconds(3);
 
-// After the first shutdown request. Takes no new work, waits at most `timeout` for what was accepted, then, or at
-// a second shutdown request, ends the rest with a status that lets the routers
-// replay it elsewhere, closes the sessions when all is told, and the server.
-// Needs at most `timeout` + kEndGrace. Returns the exit status of the process:
-// 0, or kExitNotClean with the states of the blocks left on the log.
+// After the first shutdown request. Takes no new work, waits at most `timeout`
+// for what was accepted, then, or at a second shutdown request, ends the rest
+// with a status that lets the routers replay it elsewhere, closes the sessions
+// when all is told, and the server. Needs at most `timeout` + kEndGrace.
+// Returns the exit status of the process: 0, or kExitNotClean with the states
+// of the blocks left on the log.
 int DrainWorker(Worker& worker, RpcServer& server, ShutdownRequests& requests,
                 Duration timeout);
 

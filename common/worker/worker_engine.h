@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,8 @@
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/kv_cache/freed_blocks.h"
+#include "common/kv_cache/kv_memory.h"
 #include "common/worker/scheduler_driver.h"
 #include "common/worker/scheduler_events.h"
 #include "common/worker/step_driver.h"
@@ -71,6 +74,9 @@ class WorkerEngine {
   WorkerEngine(WorkerParts&& parts, uint32_t max_rows, Scheduler scheduler,
                OnMessage on_message, Execute execute)
       : memory_(parts.memory),
+        freed_(parts.poison_freed_blocks
+                   ? std::make_optional<FreedBlocks>(scheduler.pool())
+                   : std::nullopt),
         metrics_(parts.metrics),
         on_message_(std::move(on_message)),
         driver_(
@@ -79,7 +85,7 @@ class WorkerEngine {
               std::visit([&](auto&& one) { Carry(std::move(one), execute); },
                          std::move(action));
             },
-            [this](const Scheduler& current) { Publish(current); }),
+            [this](const Scheduler& current) { AfterEvents(current); }),
         transfers_(std::move(parts.transport), parts.transfer_options(),
                    [this](std::vector<transfer::TransferEvent> events) {
                      OnTransferEvents(std::move(events));
@@ -117,13 +123,15 @@ class WorkerEngine {
     }
   }
 
-  void Publish(const Scheduler& scheduler) {
+  void AfterEvents(const Scheduler& scheduler) {
+    if (freed_.has_value()) freed_->Poison(scheduler.pool(), *memory_);
     if (metrics_ == nullptr) return;
     metrics_->Publish(scheduler.pool().ledger(), scheduler.counters(),
                       transfers_.counters());
   }
 
   KvMemory* const memory_;
+  std::optional<FreedBlocks> freed_;  // debug builds; event loop
   WorkerMetrics* const metrics_;
   const OnMessage on_message_;
   SchedulerDriver<Scheduler> driver_;

@@ -60,6 +60,7 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
   parts.step_tokens = options.step_tokens;
   parts.step_timeout = options.step_timeout;
   parts.metrics = wired.metrics.get();
+  parts.poison_freed_blocks = BATON_DEBUG_BUILD;
   BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport(wired.tls));
   v1::WorkerHello hello =
       MakeWorkerHello(options, wiring.role, served, *wired.backend, parts.epoch,

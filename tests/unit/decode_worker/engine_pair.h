@@ -48,6 +48,7 @@ struct LoadedWorker {
     parts.max_context_tokens = static_cast<uint32_t>(model->config().context);
     parts.step_tokens = step_tokens;
     parts.transport = std::move(transport);
+    parts.poison_freed_blocks = true;
     return parts;
   }
 };

@@ -1,5 +1,6 @@
 #include "common/engine/engine.h"
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -124,6 +125,19 @@ TEST_F(EngineTest, DecodeContinuesWhatPrefillStored) {
             at_once->spans[0].draws[0].token);
   EXPECT_EQ(continued->spans[0].draws[0].logprob,
             at_once->spans[0].draws[0].logprob);
+}
+
+// What FreedBlocks leaves in a block is found by whoever still reads it.
+TEST_F(EngineTest, AReadOfAFreedBlockIsDetected) {
+  StepSpan span = Span(std::vector<TokenId>(16, 7), {});
+  ASSERT_TRUE(engine_->Step({&span, 1})->spans[0].status.ok());
+  StepSpan next = span;
+  next.tokens = {5};
+  next.first_position = 16;
+  ASSERT_TRUE(engine_->Step({&next, 1})->spans[0].status.ok());
+  std::memset(span.blocks[0], 0xff, loaded_.model->kv_layout().block_bytes());
+  EXPECT_EQ(engine_->Step({&next, 1})->spans[0].status.code(),
+            absl::StatusCode::kInternal);
 }
 
 TEST_F(EngineTest, NonfiniteRowsFailTheirSpanOnly) {

@@ -4,8 +4,11 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "common/base/strings.h"
@@ -67,20 +70,23 @@ class SessionServiceTest : public testing::Test {
     hello.set_worker_id("prefill-7");
     sessions_ = std::make_unique<Sessions>(
         hello, limits,
-        Sessions::Callbacks{
-            .opened =
-                [this](SessionId s) {
-                  journal_.Add(StrCat("opened ", s.value()));
-                },
-            .command =
-                [this](SessionId s, v1::PrefillCommand command) {
-                  journal_.Add(StrCat("command ", s.value(), " ",
-                                      command.cancel().attempt_id()));
-                },
-            .lost =
-                [this](SessionId s) {
-                  journal_.Add(StrCat("lost ", s.value()));
-                }});
+        Sessions::Callbacks{.opened =
+                                [this](SessionId s) {
+                                  journal_.Add(StrCat("opened ", s.value()));
+                                },
+                            .command =
+                                [this](SessionId s, v1::PrefillCommand command,
+                                       std::shared_ptr<void> receipt) {
+                                  if (keep_receipts_)
+                                    receipts_.push_back(std::move(receipt));
+                                  journal_.Add(
+                                      StrCat("command ", s.value(), " ",
+                                             command.cancel().attempt_id()));
+                                },
+                            .lost =
+                                [this](SessionId s) {
+                                  journal_.Add(StrCat("lost ", s.value()));
+                                }});
     service_ = std::make_unique<Service>(sessions_.get());
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
@@ -115,11 +121,43 @@ class SessionServiceTest : public testing::Test {
   }
 
   Journal journal_;
+  std::atomic<bool> keep_receipts_ = false;
+  std::vector<std::shared_ptr<void>> receipts_;  // gRPC's thread, or no call
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::PrefillWorker::Stub> stub_;
 };
+
+TEST_F(SessionServiceTest, CommandsAreReadNoFasterThanHandled) {
+  Start({.max_unhandled_commands = 3});
+  keep_receipts_ = true;
+  auto call = Open();
+  SayHello(*call, 1, 1);
+  v1::PrefillCommand command;
+  for (uint64_t attempt = 1; attempt <= 5; ++attempt) {
+    command.mutable_cancel()->set_attempt_id(attempt);
+    ASSERT_TRUE(call->stream->Write(command));
+  }
+  journal_.WaitFor(4);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(journal_.lines().size(), 4u) << "opened and three commands";
+  keep_receipts_ = false;
+  receipts_.clear();
+  journal_.WaitFor(6);
+  EXPECT_EQ(journal_.lines().back(), "command 1 5");
+  call->context.TryCancel();
+  End(*call);
+}
+
+TEST_F(SessionServiceTest, AStreamWithoutHelloIsEnded) {
+  Start({.hello_timeout = std::chrono::milliseconds(20)});
+  auto silent = Open();
+  const grpc::Status status = End(*silent);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), HasSubstr("no hello within 0.02 s"));
+  EXPECT_TRUE(journal_.lines().empty());
+}
 
 TEST_F(SessionServiceTest, HelloCommandsNumberedEventsAndEnd) {
   Start();
