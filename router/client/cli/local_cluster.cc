@@ -1,5 +1,6 @@
 #include "router/client/cli/local_cluster.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -17,6 +18,8 @@ namespace {
 constexpr Duration kStartTimeout = std::chrono::seconds(120);
 constexpr Duration kPollInterval = std::chrono::milliseconds(20);
 constexpr Duration kDrainSlack = std::chrono::seconds(5);
+// A process that is asked twice ends unfinished work and tells its peers.
+constexpr Duration kEndTimeout = std::chrono::seconds(8);
 
 constexpr char kRouter[] = "router";
 constexpr char kPrefill[] = "prefill";
@@ -215,20 +218,30 @@ bool LocalCluster::DrainGroup(const std::string& prefix) {
   const auto in_group = [&](const Member& member) {
     return !member.death_told && member.process->name().starts_with(prefix);
   };
-  for (Member& member : members_) {
-    if (in_group(member)) member.process->Signal(SIGTERM);
-  }
+  const auto ask = [&] {
+    for (Member& member : members_) {
+      if (in_group(member)) member.process->Signal(SIGTERM);
+    }
+  };
+  ask();
   bool clean = true;
-  const MonotonicTime deadline =
+  bool hurried = false;
+  MonotonicTime deadline =
       MonotonicNow() + options_.drain_timeout + kDrainSlack;
   for (Member& member : members_) {
     if (!in_group(member)) continue;
     while (!member.process->WaitExit(kPollInterval)) {
-      if (options_.stop_now() || MonotonicNow() > deadline) {
-        member.process->Signal(SIGKILL);
+      if (options_.stop_now() && !hurried) {
+        hurried = true;
+        ask();
+        deadline = std::min(deadline, MonotonicNow() + kEndTimeout);
       }
+      if (MonotonicNow() > deadline) member.process->Signal(SIGKILL);
     }
-    clean = clean && member.process->ExitedCleanly();
+    if (member.process->ExitedCleanly()) continue;
+    clean = false;
+    options_.progress(
+        StrCat(member.process->name(), " ", member.process->ExitText()));
   }
   return clean;
 }

@@ -234,7 +234,7 @@ void PrintReady(const LocalCluster& cluster, const std::string& tls_dir) {
   std::printf("Measure it:     %s bench%s\n", baton.c_str(), flag.c_str());
   std::printf("Metrics:        http://%s/metrics\n",
               cluster.router_admin().c_str());
-  std::printf("Stop:           Ctrl-C (drains; twice kills)\n");
+  std::printf("Stop:           Ctrl-C (drains; twice ends at once)\n");
   std::fflush(stdout);
 }
 
