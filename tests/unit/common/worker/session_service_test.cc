@@ -134,11 +134,13 @@ TEST_F(SessionServiceTest, CommandsAreReadNoFasterThanHandled) {
   keep_receipts_ = true;
   auto call = Open();
   SayHello(*call, 1, 1);
-  v1::PrefillCommand command;
-  for (uint64_t attempt = 1; attempt <= 5; ++attempt) {
-    command.mutable_cancel()->set_attempt_id(attempt);
-    ASSERT_TRUE(call->stream->Write(command));
-  }
+  std::thread writer([&] {  // an in-process write waits for its reader
+    v1::PrefillCommand command;
+    for (uint64_t attempt = 1; attempt <= 5; ++attempt) {
+      command.mutable_cancel()->set_attempt_id(attempt);
+      call->stream->Write(command);
+    }
+  });
   journal_.WaitFor(4);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(journal_.lines().size(), 4u) << "opened and three commands";
@@ -146,6 +148,7 @@ TEST_F(SessionServiceTest, CommandsAreReadNoFasterThanHandled) {
   receipts_.clear();
   journal_.WaitFor(6);
   EXPECT_EQ(journal_.lines().back(), "command 1 5");
+  writer.join();
   call->context.TryCancel();
   End(*call);
 }
