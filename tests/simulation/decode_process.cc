@@ -19,6 +19,7 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
                                            : decode::Batching::kContinuous;
   options.landing_timeout = shape.landing_timeout;
   options.transport = "sim";
+  options.health.probe_interval = std::chrono::seconds(10);
   options.limits.max_context_tokens = shape.max_context_tokens;
   options.limits.vocabulary_size = kToyVocabulary;
   options.vocabulary = ToyVocabulary();

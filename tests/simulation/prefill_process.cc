@@ -15,6 +15,7 @@ prefill::PrefillOptions OptionsFor(WorkerEpoch epoch,
   options.epoch = epoch;
   options.blocks = shape.blocks;
   options.step_token_budget = shape.step_token_budget;
+  options.health.probe_interval = std::chrono::seconds(10);
   options.limits.max_context_tokens = shape.max_context_tokens;
   options.limits.vocabulary_size = kToyVocabulary;
   options.vocabulary = ToyVocabulary();
