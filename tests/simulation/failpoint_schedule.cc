@@ -23,6 +23,7 @@ FailpointSchedule::~FailpointSchedule() { failpoint_observer = nullptr; }
 
 bool FailpointSchedule::Reached(const Failpoint& point) {
   if (running_ == nullptr || running_->dead()) return false;
+  monitor_->Count(point.name);
   for (auto it = pending_.begin(); it != pending_.end(); ++it) {
     if (it->point != &point || --it->left > 0) continue;
     const bool fails = it->fails;
