@@ -65,7 +65,6 @@ TEST(SimulationTest, PropertiesHoldForEverySeed) {
                            "commands repeated",
                            "steps stalled",
                            "numeric failures",
-                           "unhealthy workers replaced",
                            "slow clients cut off",
                            "replays",
                            "attempts that continue an answer",
