@@ -97,14 +97,15 @@ absl::Status Serve(const RouterConfig& config, ShutdownRequests& requests) {
   Metrics metrics("router", model.name);
   RouterMetrics router_metrics(&metrics);
   std::unique_ptr<RpcServer> server;
-  RouterDriver driver(
-      config.CoreOptions(vocabulary), std::move(policy), std::move(members),
-      &router_metrics, [&server](const absl::Status& ready) {
-        if (server == nullptr) return;
-        log::Info("{}", ready.ok() ? "serving" : ready.ToString());
-        server->SetServing("", ready.ok());
-        server->SetServing(kServiceName, ready.ok());
-      });
+  RouterDriver driver(config.CoreOptions(vocabulary, RandomNonZero64()),
+                      std::move(policy), std::move(members), &router_metrics,
+                      [&server](const absl::Status& ready) {
+                        if (server == nullptr) return;
+                        log::Info("{}",
+                                  ready.ok() ? "serving" : ready.ToString());
+                        server->SetServing("", ready.ok());
+                        server->SetServing(kServiceName, ready.ok());
+                      });
   GenerationService service(
       {.policy = {.model_name = model.name,
                   .max_context_tokens = model.context_tokens,

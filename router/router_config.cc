@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kMaxQueueRequests = 1'000'000;
 constexpr int64_t kMaxQueueTokens = 1'000'000'000'000;
+constexpr int64_t kMaxQueueBytes = int64_t{64} << 30;
 constexpr Duration kLongest = std::chrono::hours(24);
 constexpr Duration kShortest = std::chrono::milliseconds(10);
 
@@ -82,10 +83,22 @@ void RouterConfig::Register(ConfigParser* parser) {
                      kMaxQueueRequests, "requests that may wait");
   parser->AddInteger("max-queue-tokens", &max_queue_tokens, 1, kMaxQueueTokens,
                      "prompt tokens that may wait");
+  parser->AddByteSize("max-queue-bytes", &max_queue_bytes, 1 << 20,
+                      kMaxQueueBytes, "of the requests that may wait");
   parser->AddDuration("max-queue-age", &max_queue_age, kShortest, kLongest,
                       "longest time in the queue");
   parser->AddInteger("max-replays", &max_replays, 0, 100,
                      "attempts after the first, per answer");
+  parser->AddInteger("replay-percent", &replay_percent, 0, 100,
+                     "replays that the whole cluster may make, per accepted "
+                     "request");
+  parser->AddInteger("replays-per-second", &replays_per_second, 0, 1'000'000,
+                     "and besides, however few requests there are");
+  parser->AddInteger("replay-burst", &replay_burst, 0, 1'000'000,
+                     "replays that may be saved up for the loss of a worker");
+  parser->AddDuration("slow-start", &slow_start, Duration::zero(), kLongest,
+                      "how long a worker that joins or comes back gets work "
+                      "slowly");
   parser->AddDuration("stall-timeout", &stall_timeout, kShortest, kLongest,
                       "an attempt without progress is replayed");
   parser->AddDuration("silence-timeout", &silence_timeout, kShortest, kLongest,
@@ -127,11 +140,20 @@ void RouterConfig::Register(ConfigParser* parser) {
   });
 }
 
-RouterOptions RouterConfig::CoreOptions(uint32_t vocabulary_size) const {
+RouterOptions RouterConfig::CoreOptions(uint32_t vocabulary_size,
+                                        uint64_t jitter_seed) const {
   RouterOptions options;
   options.vocabulary_size = vocabulary_size;
-  options.admission = {max_queue_requests, max_queue_tokens, max_queue_age};
+  options.admission.max_requests = max_queue_requests;
+  options.admission.max_tokens = max_queue_tokens;
+  options.admission.max_bytes = max_queue_bytes;
+  options.admission.max_age = max_queue_age;
   options.max_replays = max_replays;
+  options.retry = {replay_percent / 100.0,
+                   static_cast<double>(replays_per_second),
+                   static_cast<double>(replay_burst)};
+  options.slow_start = slow_start;
+  options.jitter_seed = jitter_seed;
   options.stall_timeout = stall_timeout;
   options.silence_timeout = silence_timeout;
   options.progress_timeout = progress_timeout;

@@ -39,8 +39,13 @@ struct RouterConfig {
 
   uint64_t max_queue_requests = 1024;
   uint64_t max_queue_tokens = 4'000'000;
+  uint64_t max_queue_bytes = 256 << 20;
   Duration max_queue_age = std::chrono::minutes(2);
   int max_replays = 3;
+  uint32_t replay_percent = 10;
+  uint32_t replays_per_second = 10;
+  uint32_t replay_burst = 200;
+  Duration slow_start = std::chrono::seconds(10);
   Duration stall_timeout = std::chrono::seconds(10);
   Duration silence_timeout = std::chrono::seconds(10);
   Duration progress_timeout = std::chrono::seconds(15);
@@ -56,7 +61,8 @@ struct RouterConfig {
   // Adds every flag; the object must outlive the parser.
   void Register(ConfigParser* parser);
 
-  RouterOptions CoreOptions(uint32_t vocabulary_size) const;
+  RouterOptions CoreOptions(uint32_t vocabulary_size,
+                            uint64_t jitter_seed) const;
   // Whom the front door admits by certificate; empty: everybody.
   std::vector<PeerRole> AdmittedClients() const;
   MembershipOptions Members(RouterEpoch epoch) const;

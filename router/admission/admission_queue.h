@@ -1,33 +1,60 @@
 #ifndef BATON_ROUTER_ADMISSION_ADMISSION_QUEUE_H_
 #define BATON_ROUTER_ADMISSION_ADMISSION_QUEUE_H_
 
+#include <array>
 #include <chrono>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
 #include "router/admission/deadline_set.h"
+#include "router/admission/drain_estimate.h"
+#include "router/admission/jitter.h"
+#include "router/admission/service_counters.h"
 
 namespace baton::router {
 
 // Choices of one request that wait for a place; unique per router process.
 using WorkId = StrongId<struct WorkIdTag, uint64_t>;
 
+inline constexpr int kPriorityBands = 3;  // 0 = high, 1 = normal, 2 = low
+
 struct AdmissionLimits {
   uint64_t max_requests = 1024;
   uint64_t max_tokens = 4'000'000;  // prompt tokens waiting
   Duration max_age = std::chrono::seconds(120);
+  uint64_t max_bytes = 256 << 20;  // of the requests waiting
+  // So many tokens of service more than another tenant who waits, and a
+  // tenant's work counts one band lower.
+  uint64_t priority_allowance = 32768;
+  size_t max_idle_tenants = 10'000;  // whose debts are remembered
 };
 
-// FIFO within priority, 0 first. New work is admitted within limits; work that
-// was admitted before (refused by a decode worker, or to be replayed) comes
-// back to the place that its request's arrival gives it, without limit: its
-// number is bounded by the requests that run. Pure; not thread-safe.
+// Where requests wait, and the only place where it is decided who is next:
+//  1. bands of priority, high first. A band is a privilege within the tenant's
+//     own share: per `priority_allowance` tokens of service that the tenant
+//     has had more than the least served one who waits, its work counts one
+//     band lower, so that nobody can push the others aside with high priority;
+//  2. within a band the tenant that has been served least (ServiceCounters);
+//  3. within a tenant and band the earliest deadline, then the first to come.
+// Work that no worker has room for at its turn is passed over, not waited for.
+//
+// New work is admitted within limits. When the queue is full, it displaces
+// work of the tenant with the largest share of the queue if its own tenant has
+// less, or work of its own tenant of a lower band; else it is refused. Work
+// that was admitted before (refused by a decode worker, or to be replayed)
+// comes back without limit: its number is bounded by the requests that run.
+// Pure; not thread-safe.
 class AdmissionQueue {
  public:
   struct Item {
@@ -37,49 +64,119 @@ class AdmissionQueue {
     uint64_t tokens = 0;
     MonotonicTime since;     // start of its waiting
     bool may_expire = true;  // not for work that has run already
+    TenantId tenant;         // of Enter()
+    MonotonicTime deadline = kNever;
+    uint64_t bytes = 0;
   };
 
-  struct Position {
-    int priority = 0;
-    uint64_t arrival = 0;
-    WorkId id;
-    friend auto operator<=>(const Position&, const Position&) = default;
-  };
+  explicit AdmissionQueue(AdmissionLimits limits, uint64_t jitter_seed = 0);
 
-  explicit AdmissionQueue(AdmissionLimits limits);
+  // A request of the tenant lives from Enter to Leave, longer than its work.
+  TenantId Enter(std::string_view tenant) { return counters_.Enter(tenant); }
+  void Leave(TenantId tenant) { counters_.Leave(tenant); }
+  // Service that the tenant has had, or has been charged for nothing.
+  void Charge(TenantId tenant, uint64_t tokens);
+  void Refund(TenantId tenant, uint64_t tokens);
 
-  // RESOURCE_EXHAUSTED with RetryInfo when the queue is full. An empty queue
-  // takes a request of any size.
-  absl::Status Admit(const Item& item, MonotonicTime now);
-  void Return(const Item& item);
-  // False if it is not here.
-  bool Remove(WorkId id);
-
-  // The first item after `position` in the order of service, or nullptr;
-  // without a position the head.
-  const Item* Next(const std::optional<Position>& position) const;
-  static Position PositionOf(const Item& item) {
-    return {item.priority, item.arrival, item.id};
+  // RESOURCE_EXHAUSTED with RetryInfo when the queue is full; otherwise the
+  // item is in. What it displaced is out and appended. An empty queue takes a
+  // request of any size.
+  absl::Status Admit(const Item& item, MonotonicTime now,
+                     std::vector<Item>* displaced);
+  void Return(const Item& item, MonotonicTime now);
+  // Did not start. False if it is not here.
+  bool Remove(WorkId id, MonotonicTime now);
+  // Starts; its tenant is charged its tokens.
+  void Take(WorkId id, MonotonicTime now);
+  // Prompt tokens of work that was taken have been computed.
+  void Served(uint64_t tokens, MonotonicTime now) {
+    drain_.Served(tokens, now);
   }
+
+  // One look through the queue in the order of service. Items may be removed
+  // meanwhile; what is added may be missed.
+  class Pass {
+   public:
+    explicit Pass(const AdmissionQueue* queue) : queue_(queue) {}
+    // Each item once; nullptr at the end. Valid until it is removed.
+    const Item* Next();
+
+   private:
+    using Cursor = std::pair<int, TenantId>;
+    friend class AdmissionQueue;
+    const AdmissionQueue* const queue_;
+    absl::flat_hash_map<Cursor, std::tuple<MonotonicTime, uint64_t, WorkId>>
+        cursors_;  // the last key that was returned
+  };
+
+  // All that wait, in order of their ids.
+  std::vector<WorkId> Ids() const;
 
   // Takes out one item that has waited longer than max_age.
   std::optional<Item> PopExpired(MonotonicTime now);
   MonotonicTime next_expiry() const { return expiry_.earliest(); }
-  // What an item that expired or was not admitted is told.
-  absl::Status ExpiredError(MonotonicTime now) const;
 
-  uint64_t size() const { return items_.size(); }
-  uint64_t tokens() const { return tokens_; }
+  // RESOURCE_EXHAUSTED when less than `needed` would be left of the item's time
+  // at its turn, and that is certain: even at the fastest rate of the last
+  // windows (DrainEstimate), and counting only what is surely served first,
+  // that is the tenant's own earlier work and as much of every other tenant's
+  // as fair turns give them meanwhile.
+  absl::Status CheckDeadline(const Item& item, Duration needed,
+                             MonotonicTime now);
+
+  // What an item that was displaced or expired is told.
+  absl::Status DisplacedError(MonotonicTime now);
+  absl::Status ExpiredError(MonotonicTime now);
+  // When the queue as it is now will have drained, with jitter.
+  Duration RetryDelay(MonotonicTime now);
+
+  uint64_t size() const { return total_.items; }
+  uint64_t size(int priority) const { return band_sizes_[priority]; }
+  uint64_t tokens() const { return total_.tokens; }
+  uint64_t bytes() const { return total_.bytes; }
+  const ServiceCounters& tenants() const { return counters_; }
 
  private:
-  void Insert(const Item& item);
-  Duration RetryDelay(MonotonicTime now) const;
+  using WorkKey = std::tuple<MonotonicTime, uint64_t, WorkId>;
+  struct Amount {
+    uint64_t items = 0;
+    uint64_t tokens = 0;
+    uint64_t bytes = 0;
+    void Add(const Item& item);
+    void Subtract(const Item& item);
+  };
+  struct TenantWork {
+    std::array<std::map<WorkKey, WorkId>, kPriorityBands> bands;
+    Amount total;
+  };
+
+  static WorkKey KeyOf(const Item& item) {
+    return {item.deadline, item.arrival, item.id};
+  }
+  void Reorder(TenantId tenant, uint64_t service_before);
+  void Insert(const Item& item, MonotonicTime now);
+  Item Erase(WorkId id, MonotonicTime now);
+  // The largest part that this is of any limit.
+  double ShareOf(const Amount& amount) const;
+  // Why a queue with so much has no room for it, or "".
+  std::string WhyFull(const Item& item, const Amount& total) const;
+  // What has to go to make room for `item`; empty when nothing may.
+  std::vector<WorkId> RoomFor(const Item& item) const;
+  uint64_t LeastService() const;  // of those who wait
+  absl::Status Exhausted(std::string_view why, MonotonicTime now);
 
   const AdmissionLimits limits_;
-  std::map<Position, Item> items_;
-  absl::flat_hash_map<WorkId, Position> positions_;
+  Jitter jitter_;
+  ServiceCounters counters_;
+  DrainEstimate drain_;
+  absl::flat_hash_map<WorkId, Item> items_;
+  absl::flat_hash_map<TenantId, TenantWork> waiting_;
+  // Tenants with work in a band, the least served first.
+  std::array<std::set<std::pair<uint64_t, TenantId>>, kPriorityBands> order_;
+  std::set<std::pair<double, TenantId>> by_share_;
   DeadlineSet<WorkId> expiry_;
-  uint64_t tokens_ = 0;
+  std::array<uint64_t, kPriorityBands> band_sizes_{};
+  Amount total_;
 };
 
 }  // namespace baton::router

@@ -48,7 +48,12 @@ void RouterDriver::Submit(ClientRequest request,
             request.id,
             Client{std::move(sink), RequestMeter(metrics_, request.received)});
         metrics_->PromptTokens(request.spec.prompt_token_ids_size());
+        const RequestId id = request.id;
+        const MonotonicTime received = request.received;
         Handle(std::move(request));
+        if (!clients_.contains(id)) {
+          metrics_->Refused(MonotonicNow() - received);
+        }
       });
 }
 
@@ -165,6 +170,7 @@ void RouterDriver::Do(FinishClient action) {
 
 void RouterDriver::AfterEvents() {
   metrics_->Update(core_);
+  LogWorkers();
   max_context_.store(core_.MaxContextTokens());
   absl::Status ready = core_.Ready(MonotonicNow());
   bool changed;
@@ -175,6 +181,24 @@ void RouterDriver::AfterEvents() {
   }
   if (changed && on_ready_change_) on_ready_change_(ready);
   ScheduleTick();
+}
+
+void RouterDriver::LogWorkers() {
+  const uint64_t changes = core_.counters().worker_changes;
+  if (std::exchange(logged_changes_, changes) == changes) return;
+  std::map<std::string, std::string> states;
+  for (const v1::WorkerInfo& worker : core_.Workers()) {
+    const std::string& before = worker_states_[worker.address()];
+    const std::string& state = worker.state();
+    states[worker.address()] = state;
+    if (before == state) continue;
+    if (state == "circuit_open" || state == "unhealthy") {
+      log::Warn("{}: {}: {}", worker.address(), state, worker.detail());
+    } else if (before == "half_open" || before == "unhealthy") {
+      log::Info("{}: {}", worker.address(), state);
+    }
+  }
+  worker_states_ = std::move(states);
 }
 
 void RouterDriver::ScheduleTick() {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -88,6 +89,8 @@ class RouterDriver {
   void Do(EmitToClient action);
   void Do(FinishClient action);
   void AfterEvents();
+  // The core's judgements of workers; sessions log for themselves.
+  void LogWorkers();
   void ScheduleTick();
 
   RouterMetrics* const metrics_;
@@ -108,6 +111,8 @@ class RouterDriver {
   std::deque<Event> pending_;  // events that actions of an event caused
   bool handling_ = false;
   bool stopped_ = false;  // events are dropped
+  uint64_t logged_changes_ = 0;
+  std::map<std::string, std::string> worker_states_;  // by address
   MonotonicTime tick_at_ = kNever;
   EventLoop::TimerId tick_timer_ = 0;
 

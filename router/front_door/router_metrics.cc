@@ -6,9 +6,16 @@ namespace baton::router {
 namespace {
 
 constexpr const char* kRoles[] = {"prefill", "decode"};
-constexpr WorkerState kStates[] = {
-    WorkerState::kConnecting,   WorkerState::kReady, WorkerState::kDraining,
-    WorkerState::kIncompatible, WorkerState::kDown,  WorkerState::kDuplicate};
+// WorkerInfo.state (generation.proto).
+constexpr const char* kStates[] = {"connecting",   "ready",        "draining",
+                                   "unhealthy",    "circuit_open", "half_open",
+                                   "incompatible", "down",         "duplicate"};
+constexpr const char* kPriorities[kPriorityBands] = {"high", "normal", "low"};
+
+Metrics::Buckets RefusalBuckets() {
+  return {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+          0.01,   0.025,   0.05,   0.1,   0.25,   1};
+}
 
 void RaiseTo(prometheus::Counter& counter, uint64_t value, uint64_t* seen) {
   if (value > *seen) counter.Increment(static_cast<double>(value - *seen));
@@ -57,6 +64,17 @@ RouterMetrics::RouterMetrics(Metrics* metrics)
                                       "Prompt tokens that wait for a place.")),
       active_requests_(metrics->AddGauge("baton_active_requests",
                                          "Requests accepted, not ended.")),
+      queue_bytes_(metrics->AddGauge("baton_queue_bytes",
+                                     "Of requests that wait for a place.")),
+      active_tenants_(metrics->AddGauge("baton_active_tenants",
+                                        "Tenants with accepted requests.")),
+      replays_left_(metrics->AddGauge(
+          "baton_replay_budget_left",
+          "Replays that are allowed now; at 0 failed attempts end requests.")),
+      refusal_(metrics->AddHistogram(
+          "baton_refusal_seconds",
+          "Receipt to the decision that a request is not taken.", {},
+          RefusalBuckets())),
       authentication_failures_(metrics->AddCounter(
           "baton_authentication_failures_total",
           "Calls without a known API token, or that named another tenant.")),
@@ -68,7 +86,19 @@ RouterMetrics::RouterMetrics(Metrics* metrics)
           "Requests ended because their client did not read the answer.")),
       unread_bytes_(metrics->AddGauge(
           "baton_unread_bytes",
-          "Of answers, waiting until their clients read them.")) {}
+          "Of answers, waiting until their clients read them.")) {
+  for (int band = 0; band < kPriorityBands; ++band) {
+    queue_work_[band] = &metrics->AddGauge("baton_queue_work",
+                                           "Waiting for a place, by priority.",
+                                           {{"priority", kPriorities[band]}});
+  }
+  for (size_t i = 0; i < kRejections; ++i) {
+    rejected_[i] = &metrics->AddCounter(
+        "baton_requests_rejected_total",
+        "Requests that were not taken, or not served after all, by reason.",
+        {{"reason", std::string(ToString(static_cast<Rejection>(i)))}});
+  }
+}
 
 void RouterMetrics::PromptTokens(uint64_t tokens) {
   prompt_tokens_.Increment(static_cast<double>(tokens));
@@ -103,12 +133,25 @@ void RouterMetrics::Update(const RouterCore& core) {
   RaiseTo(replays_, now.replays, &seen_.replays);
   RaiseTo(stale_events_, now.stale_events, &seen_.stale_events);
   RaiseTo(closed_sessions_, now.closed_sessions, &seen_.closed_sessions);
+  UpdateOverload(now);
   queue_requests_.Set(static_cast<double>(now.waiting_requests));
   queue_tokens_.Set(static_cast<double>(now.queued_tokens));
   active_requests_.Set(static_cast<double>(now.active_requests));
   if (now.worker_changes != seen_.worker_changes) {
     seen_.worker_changes = now.worker_changes;
     UpdateSessions(core);
+  }
+}
+
+void RouterMetrics::UpdateOverload(const RouterCounters& now) {
+  queue_bytes_.Set(static_cast<double>(now.queued_bytes));
+  for (int band = 0; band < kPriorityBands; ++band) {
+    queue_work_[band]->Set(static_cast<double>(now.queued_by_priority[band]));
+  }
+  active_tenants_.Set(static_cast<double>(now.active_tenants));
+  replays_left_.Set(now.replays_left);
+  for (size_t i = 0; i < kRejections; ++i) {
+    RaiseTo(*rejected_[i], now.rejected[i], &seen_.rejected[i]);
   }
 }
 
@@ -126,8 +169,7 @@ void RouterMetrics::UpdateSessions(const RouterCore& core) {
         worker.state()}];
   }
   for (const char* role : kRoles) {
-    for (const WorkerState state : kStates) {
-      const std::string name(ToString(state));
+    for (const std::string name : kStates) {
       metrics_
           ->AddGauge("baton_worker_sessions", "Workers by role and state.",
                      {{"worker_role", role}, {"state", name}})

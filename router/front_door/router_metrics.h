@@ -1,6 +1,7 @@
 #ifndef BATON_ROUTER_FRONT_DOOR_ROUTER_METRICS_H_
 #define BATON_ROUTER_FRONT_DOOR_ROUTER_METRICS_H_
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ class RouterMetrics {
   void TimePerOutputToken(Duration d) { tpot_.Observe(Seconds(d)); }
   void InterTokenLatency(Duration d) { itl_.Observe(Seconds(d)); }
   void Stages(const v1::Served& served);
+  // Receipt to the decision that a request is not taken.
+  void Refused(Duration d) { refusal_.Observe(Seconds(d)); }
   // `finish_reason`: "stop", "length" or "none".
   void Finished(absl::StatusCode code, const std::string& finish_reason);
   // Counters, queue and sessions.
@@ -40,6 +43,7 @@ class RouterMetrics {
 
  private:
   prometheus::Histogram& Stage(const std::string& stage);
+  void UpdateOverload(const RouterCounters& now);
   void UpdateSessions(const RouterCore& core);
 
   Metrics* const metrics_;
@@ -59,6 +63,12 @@ class RouterMetrics {
   prometheus::Gauge& queue_requests_;
   prometheus::Gauge& queue_tokens_;
   prometheus::Gauge& active_requests_;
+  prometheus::Gauge& queue_bytes_;
+  std::array<prometheus::Gauge*, kPriorityBands> queue_work_{};
+  prometheus::Gauge& active_tenants_;
+  prometheus::Gauge& replays_left_;
+  std::array<prometheus::Counter*, kRejections> rejected_{};
+  prometheus::Histogram& refusal_;
   prometheus::Counter& authentication_failures_;
   prometheus::Counter& ignored_headers_;
   prometheus::Counter& slow_clients_;

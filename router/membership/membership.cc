@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/random_bytes.h"
 #include "common/telemetry/log.h"
 #include "router/membership/name_resolver.h"
 
@@ -9,7 +10,7 @@ namespace baton::router {
 
 Membership::Membership(MembershipOptions options, EventLoop* loop,
                        std::function<void(Event)> sink)
-    : options_(std::move(options)), loop_(loop) {
+    : options_(std::move(options)), loop_(loop), jitter_(RandomNonZero64()) {
   context_.options = options_.link;
   context_.loop = loop_;
   context_.streams = &streams_;
@@ -71,7 +72,7 @@ void Membership::Resolve(v1::WorkerRole role, const std::string& name) {
 void Membership::Resolved(
     v1::WorkerRole role, const std::string& name,
     const absl::StatusOr<std::vector<std::string>>& addresses) {
-  loop_->PostAt(MonotonicNow() + options_.resolve_interval,
+  loop_->PostAt(MonotonicNow() + jitter_.Spread(options_.resolve_interval),
                 [this, role, name, alive = alive_] {
                   if (*alive) Resolve(role, name);
                 });

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/event_loop.h"
+#include "router/admission/jitter.h"
 #include "router/membership/member_list.h"
 #include "router/membership/worker_link.h"
 #include "router/request_flow/events.h"
@@ -21,7 +22,7 @@ struct MembershipOptions {
   // ends.
   std::vector<std::string> prefill{};
   std::vector<std::string> decode{};
-  Duration resolve_interval = std::chrono::seconds(5);
+  Duration resolve_interval = std::chrono::seconds(5);  // and jitter
   LinkOptions link{};
 };
 
@@ -60,6 +61,7 @@ class Membership {
   LinkContext context_;
   MemberList members_;
   std::map<WorkerIndex, std::unique_ptr<WorkerLink>> links_;
+  Jitter jitter_;
   std::map<std::string, std::string> resolve_errors_;  // name -> last error
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   EventLoop resolver_{"resolver"};

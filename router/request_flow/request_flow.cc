@@ -8,18 +8,9 @@
 #include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
+#include "router/routing/kv_demand.h"
 
 namespace baton::router {
-namespace {
-
-void AddTo(std::vector<WorkerIndex>* workers, WorkerIndex worker) {
-  if (std::find(workers->begin(), workers->end(), worker) == workers->end()) {
-    workers->push_back(worker);
-  }
-}
-
-}  // namespace
-
 RequestFlow::RequestFlow(ClientRequest request, FlowLimits limits)
     : request_(std::move(request)),
       limits_(limits),
@@ -133,7 +124,7 @@ void RequestFlow::OnFirstTokens(AttemptId id, v1::FirstTokens first,
   }
   for (uint32_t choice : attempt->work.choices) {
     if (std::find(seen.begin(), seen.end(), choice) == seen.end()) {
-      Fail(id, absl::InternalError("prefill left out a choice"), true, out);
+      FailNonsense(id, "prefill left out a choice", out);
       return;
     }
   }
@@ -180,8 +171,7 @@ void RequestFlow::OnTokens(AttemptId id,
   Attempt* attempt = Open(id);
   if (attempt == nullptr) return;
   if (!attempt->prefill_started) {
-    Fail(id, absl::InternalError("tokens before the prefill was started"), true,
-         out);
+    FailNonsense(id, "tokens before the prefill was started", out);
     return;
   }
   attempt->last_progress = now;
@@ -193,7 +183,7 @@ void RequestFlow::OnTokens(AttemptId id,
   const size_t most = attempt->work.choices.size() *
                       static_cast<size_t>(request_.spec.max_tokens());
   if (attempt->early.size() + tokens.size() > most) {
-    Fail(id, absl::InternalError("more tokens than asked for"), true, out);
+    FailNonsense(id, "more tokens than asked for", out);
     return;
   }
   for (v1::TokenDelta* delta : tokens) {
@@ -261,9 +251,7 @@ void RequestFlow::End(absl::Status status, Actions* out) {
     CompleteIfDone(out);
     return;
   }
-  uint64_t delivered = 0;
-  for (const Choice& choice : choices_) delivered += choice.tokens.size();
-  if (delivered > 0) {
+  if (const uint64_t delivered = generated(); delivered > 0) {
     absl::Status longer(
         status.code(),
         StrCat(ToStd(status.message()), " (after ", delivered, " tokens)"));
@@ -274,6 +262,12 @@ void RequestFlow::End(absl::Status status, Actions* out) {
     status = std::move(longer);
   }
   Finish(std::move(status), out);
+}
+
+uint64_t RequestFlow::generated() const {
+  uint64_t tokens = 0;
+  for (const Choice& choice : choices_) tokens += choice.tokens.size();
+  return tokens;
 }
 
 FlowOutcome RequestFlow::Take() { return std::exchange(outcome_, {}); }
@@ -305,6 +299,10 @@ Work RequestFlow::WorkFor(std::vector<uint32_t> choices) const {
     work.placement.prefill_tokens += choices_[choice].tokens.size();
   }
   work.placement.fingerprint = fingerprint_;
+  work.placement.choices = choices.size();
+  work.placement.kv_blocks =
+      KvBlocksFor(prompt, work.placement.prefill_tokens,
+                  request_.spec.max_tokens(), choices.size());
   work.choices = std::move(choices);
   return work;
 }
@@ -326,174 +324,6 @@ uint32_t RequestFlow::RemainingMs(MonotonicTime now) const {
   const double ms = Milliseconds(request_.deadline - now) + 1;
   return static_cast<uint32_t>(
       std::clamp<double>(ms, 1, std::numeric_limits<uint32_t>::max()));
-}
-
-RequestFlow::Appended RequestFlow::Append(const Attempt& attempt,
-                                          v1::TokenDelta* delta,
-                                          v1::GenerateEvent* event) {
-  const auto& mine = attempt.work.choices;
-  if (std::find(mine.begin(), mine.end(), delta->choice()) == mine.end()) {
-    return Appended::kWrong;
-  }
-  Choice& choice = choices_[delta->choice()];
-  if (delta->index() < choice.tokens.size() &&
-      !BATON_MUTANT("duplicate_token_index")) {
-    return Appended::kDuplicate;
-  }
-  if (choice.finished || delta->index() > choice.tokens.size() ||
-      delta->token_id() >= limits_.vocabulary_size) {
-    return Appended::kWrong;
-  }
-  choice.tokens.push_back(delta->token_id());
-  event->set_choice(delta->choice());
-  event->mutable_text()->append(delta->text());
-  event->add_token_ids(delta->token_id());
-  if (request_.spec.sampling().logprobs()) {
-    v1::TokenLogprobs* logprobs = event->add_logprobs();
-    logprobs->set_token_id(delta->token_id());
-    logprobs->set_logprob(delta->logprob());
-    logprobs->mutable_top()->Swap(delta->mutable_top_logprobs());
-  }
-  if (delta->has_finish()) {
-    choice.finished = true;
-    event->mutable_finish()->Swap(delta->mutable_finish());
-  } else if (choice.tokens.size() >= request_.spec.max_tokens()) {
-    choice.finished = true;
-    event->mutable_finish()->set_reason(v1::FINISH_REASON_LENGTH);
-  }
-  return Appended::kNew;
-}
-
-bool RequestFlow::Deliver(AttemptId id,
-                          absl::Span<v1::TokenDelta* const> tokens,
-                          MonotonicTime now, Actions* out) {
-  const Attempt& attempt = attempts_.at(id);
-  v1::GenerateEvent event;
-  bool wrong = false;
-  for (v1::TokenDelta* delta : tokens) {
-    const Appended appended = Append(attempt, delta, &event);
-    wrong = appended == Appended::kWrong;
-    if (wrong) break;
-    if (appended == Appended::kDuplicate) ++outcome_.stale;
-  }
-  if (event.token_ids_size() > 0) {
-    account_.Token(attempt.alone(), now);
-    fingerprint_ = attempt.fingerprint;
-    out->push_back(EmitToClient{request_.id, std::move(event)});
-  }
-  if (!wrong) return true;
-  Fail(id, absl::InternalError("token out of order or out of range"), true,
-       out);
-  return false;
-}
-
-void RequestFlow::AfterTokens(AttemptId id, Actions* out) {
-  Attempt& attempt = attempts_.at(id);
-  if (AllFinished(attempt)) {
-    if (!attempt.decode_done) {
-      attempt.phase = AttemptPhase::kClosing;
-      return;
-    }
-    Close(id, out);
-    CompleteIfDone(out);
-  } else if (attempt.decode_done) {
-    Fail(id, absl::InternalError("attempt ended before its choices"), true,
-         out);
-  }
-}
-
-void RequestFlow::Fail(AttemptId id, const absl::Status& status, bool retryable,
-                       Actions* out) {
-  const Attempt attempt = Close(id, out);
-  BATON_FAILPOINT("router.attempt_failed");
-  if (AllFinished(attempt)) {
-    CompleteIfDone(out);
-    return;
-  }
-  if (!retryable) {
-    End(status, out);
-    return;
-  }
-  for (uint32_t index : attempt.work.choices) {
-    Choice& choice = choices_[index];
-    if (!choice.finished && ++choice.replays > limits_.max_replays) {
-      End(absl::UnavailableError(
-              StrCat("attempt: failed ", choice.replays,
-                     " times, last: ", ToStd(status.message()))),
-          out);
-      return;
-    }
-  }
-  Requeue(attempt, /*replay=*/true);
-}
-
-void RequestFlow::Requeue(const Attempt& attempt, bool replay) {
-  std::vector<uint32_t> open;
-  bool fresh = true;
-  for (uint32_t index : attempt.work.choices) {
-    fresh = fresh && choices_[index].tokens.empty();
-    if (!choices_[index].finished) open.push_back(index);
-  }
-  std::vector<Work> works;
-  if (fresh) {
-    works.push_back(WorkFor(std::move(open)));
-  } else {
-    for (uint32_t index : open) works.push_back(WorkFor({index}));
-  }
-  for (Work& work : works) {
-    work.placement.avoid = attempt.work.placement.avoid;
-    AddTo(&work.placement.avoid, attempt.decode);
-    if (attempt.prefill.has_value()) {
-      AddTo(&work.placement.avoid, *attempt.prefill);
-    }
-    work.replay = replay || attempt.work.replay;
-    if (replay) {
-      account_.Replayed();
-      ++outcome_.replays;
-    }
-    outcome_.pending.push_back(std::move(work));
-  }
-}
-
-Attempt RequestFlow::Close(AttemptId id, Actions* out) {
-  auto node = attempts_.extract(id);
-  Attempt& attempt = node.mapped();
-  if (attempt.prefill_open) {
-    v1::PrefillCommand command;
-    command.mutable_cancel()->set_attempt_id(id.value());
-    out->push_back(SendToPrefill{*attempt.prefill, std::move(command)});
-  }
-  if (attempt.decode_open) {
-    v1::DecodeCommand command;
-    command.mutable_release()->set_attempt_id(id.value());
-    out->push_back(SendToDecode{attempt.decode, std::move(command)});
-  }
-  attempt.early.clear();
-  outcome_.ended.push_back(attempt);
-  return std::move(attempt);
-}
-
-void RequestFlow::CompleteIfDone(Actions* out) {
-  if (!attempts_.empty() || !AllFinished()) return;
-  EmitToClient last{request_.id, {}};
-  v1::Usage* usage = last.event.mutable_usage();
-  usage->set_prompt_tokens(request_.spec.prompt_token_ids_size());
-  uint64_t generated = 0;
-  for (const Choice& choice : choices_) generated += choice.tokens.size();
-  usage->set_completion_tokens(static_cast<uint32_t>(generated));
-  usage->set_cached_prompt_tokens(
-      std::min(account_.cached_tokens(),
-               static_cast<uint32_t>(request_.spec.prompt_token_ids_size())));
-  *last.event.mutable_served() = account_.Result(request_.label);
-  out->push_back(std::move(last));
-  Finish(absl::OkStatus(), out);
-}
-
-void RequestFlow::Finish(absl::Status status, Actions* out) {
-  BATON_CHECK(!finished_);
-  finished_ = true;
-  BATON_FAILPOINT("router.finished");
-  out->push_back(FinishClient{request_.id, std::move(status)});
 }
 
 }  // namespace baton::router

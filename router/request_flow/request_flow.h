@@ -25,7 +25,9 @@ struct FlowOutcome {
   std::vector<Attempt> ended;  // no message for them counts any more
   std::vector<Work> pending;   // needs a place
   uint64_t replays = 0;
-  uint64_t stale = 0;  // messages and tokens that changed nothing
+  uint64_t stale = 0;      // messages and tokens that changed nothing
+  uint64_t generated = 0;  // new tokens
+  bool nonsense = false;   // the last message broke the protocol
 };
 
 // One request from dispatch to its single end: its choices, its open attempts
@@ -42,6 +44,9 @@ class RequestFlow {
   const ClientRequest& request() const { return request_; }
   bool finished() const { return finished_; }
   bool running() const { return !attempts_.empty(); }
+  const ServedAccount& account() const { return account_; }
+  uint64_t generated() const;  // tokens of all choices
+  bool answered() const { return AllFinished(); }
   // Nullptr when it is not open.
   const Attempt* Find(AttemptId id) const;
   Work FirstWork() const;
@@ -99,6 +104,8 @@ class RequestFlow {
   void AfterTokens(AttemptId id, Actions* out);
   void Fail(AttemptId id, const absl::Status& status, bool retryable,
             Actions* out);
+  // A worker said what cannot be.
+  void FailNonsense(AttemptId id, absl::string_view what, Actions* out);
   void Requeue(const Attempt& attempt, bool replay);
   // Tells the workers and hands the attempt to the owner.
   Attempt Close(AttemptId id, Actions* out);

@@ -1,19 +1,25 @@
 #ifndef BATON_ROUTER_REQUEST_FLOW_ROUTER_CORE_H_
 #define BATON_ROUTER_REQUEST_FLOW_ROUTER_CORE_H_
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "proto/generation.pb.h"
 #include "router/admission/admission_queue.h"
 #include "router/admission/deadline_set.h"
+#include "router/admission/jitter.h"
+#include "router/admission/retry_budget.h"
+#include "router/admission/service_times.h"
 #include "router/request_flow/events.h"
 #include "router/request_flow/progress_watch.h"
+#include "router/request_flow/rejection.h"
 #include "router/request_flow/request_flow.h"
 #include "router/request_flow/worker_table.h"
 #include "router/routing/policy.h"
@@ -42,6 +48,12 @@ struct RouterOptions {
   // Roles that will have workers though none is known yet.
   bool prefill_configured = false;
   bool decode_configured = false;
+  RetryLimits retry{};
+  BreakerLimits breaker{};
+  // Workers that come up later than this after the construction of the core,
+  // or back from an open breaker, get work slowly for so long.
+  Duration slow_start = std::chrono::seconds(10);
+  uint64_t jitter_seed = 0;  // of retry times; differs from router to router
 };
 
 struct RouterCounters {
@@ -53,6 +65,11 @@ struct RouterCounters {
   uint64_t waiting_requests = 0;  // of these, with nothing but queued work
   uint64_t queued_work = 0;       // waiting for a place
   uint64_t queued_tokens = 0;
+  uint64_t queued_bytes = 0;
+  std::array<uint64_t, kPriorityBands> queued_by_priority{};
+  uint64_t active_tenants = 0;  // with requests
+  double replays_left = 0;      // in the budget
+  RejectionCounts rejected{};
 };
 
 // Everything one router decides: queue, workers, and the flow of each request.
@@ -87,7 +104,9 @@ class RouterCore {
  private:
   struct Entry {
     RequestFlow flow;
+    TenantId tenant;
     uint64_t arrival = 0;
+    uint64_t bytes = 0;
     std::set<WorkId> waiting;
     bool counted_waiting = false;
   };
@@ -100,6 +119,7 @@ class RouterCore {
   struct Booking {
     RequestId request;
     bool computing = true;
+    bool landed = false;
   };
 
   void On(ClientRequest event);
@@ -120,39 +140,64 @@ class RouterCore {
   void OnMessage(Message message);
   void OnEvent(WorkerView* worker, v1::PrefillEvent event);
   void OnEvent(WorkerView* worker, v1::DecodeEvent event);
-  void OnStepTokens(const WorkerView& worker, v1::StepTokens step);
+  void OnStepTokens(WorkerView* worker, v1::StepTokens step);
   void OnRefused(const WorkerView& worker, const v1::Refused& refused);
-  void OnAttemptFailure(const WorkerView& worker,
-                        const v1::AttemptFailure& failed);
+  void OnAttemptFailure(WorkerView* worker, const v1::AttemptFailure& failed);
   // The flow of an open attempt that runs on this worker, or nullptr after
   // counting the message as stale.
   RequestFlow* FlowOf(AttemptId attempt, const WorkerView& worker);
+
   void LoseSession(WorkerView* worker, const absl::Status& why);
   void Break(WorkerView* worker, const absl::Status& why);
   // Only the newest session to a process is used: it has fenced the others.
   void HoldTwins(WorkerView* used);
+  void CheckSilent(WorkerIndex worker);
+  // Judgement of workers; `attempt` is open.
+  void Succeeded(WorkerView* worker);
+  void Blame(WorkerView* worker, const Attempt& attempt, std::string_view why);
+  void BlameTransfer(const Attempt& attempt, std::string_view why);
+  void BlameFor(const Attempt& attempt, WorkerView* sender,
+                const v1::AttemptFailure& failed);
+  void BlameForStall(const Attempt& attempt);
+  void BreakerMoved(WorkerView* worker);
 
-  // Books what the flow of a request has done since the last call.
-  void Settle(RequestId request);
-  void SettleAttempt(AttemptId attempt);
+  // Books what the flow of a request has done since the last call; `sender`
+  // said what it did it for.
+  void Settle(RequestId request, WorkerView* sender = nullptr);
+  void SettleAttempt(AttemptId attempt, WorkerView* sender);
   void Unbook(const Attempt& attempt);
+  void LearnFrom(const Entry& entry);
   void CountWaiting(Entry* entry, bool waiting);
   void Enqueue(Entry* entry, Work work);
   void EndRequest(RequestId request, absl::Status status);
+  // Counts.
+  absl::Status Reject(Rejection why, absl::Status status);
+  absl::Status RejectHopeless(absl::Status status);  // of MayWait
 
+  // OK, or why new work is refused. It takes `needed` from its start to its
+  // end.
+  absl::Status Admit(const AdmissionQueue::Item& item,
+                     const PlacementRequest& placement, Duration needed);
   // OK, or why work that waits since `since` has to end now. Schedules the next
   // sweep when its waiting has an end of its own.
   absl::Status MayWait(const PlacementRequest& placement, MonotonicTime since);
   void SweepQueue();
   void DispatchQueue();
+  // DEADLINE_EXCEEDED when it would most likely not end in time and others
+  // wait for the place (ServiceTimes).
+  absl::Status CheckInTime(const AdmissionQueue::Item& item,
+                           const WaitingWork& waiting);
   void Start(const AdmissionQueue::Item& item, const Candidate& place);
   void RunTimers();
   void CheckStalled(AttemptId attempt);
-  void CheckSilent(WorkerIndex worker);
 
   const RouterOptions options_;
   const std::unique_ptr<RoutingPolicy> policy_;
   const MonotonicTime startup_end_;
+  const MonotonicTime slow_start_from_;
+  Jitter jitter_;
+  RetryBudget retry_budget_;
+  ServiceTimes service_times_;
   WorkerTable workers_;
   AdmissionQueue queue_;
   std::map<RequestId, Entry> entries_;
@@ -163,6 +208,7 @@ class RouterCore {
   DeadlineSet<WorkerIndex> silences_;
   DeadlineSet<WorkId> retries_;
   ProgressWatch progress_;
+  DeadlineSet<WorkerIndex> reopenings_;
   MonotonicTime no_decode_since_;  // while no decode worker is ready
   bool had_decode_ = false;
   MonotonicTime next_sweep_ = kNever;

@@ -6,6 +6,7 @@
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
+#include "common/tokens/token.h"
 #include "router/request_flow/router_core.h"
 
 namespace baton::router {
@@ -14,8 +15,11 @@ namespace {
 // Work that no place can take now may be overtaken; a pass looks at so much.
 constexpr int kMaxBlockedPerPass = 64;
 constexpr Duration kUnavailableRetry = std::chrono::seconds(1);
+// A token generated is as much service as so many of a prompt.
+constexpr uint64_t kOutputWeight = 2;
 
-void Release(uint64_t* total, uint64_t amount) {
+template <class Number>
+void Release(Number* total, Number amount) {
   *total -= std::min(*total, amount);
 }
 
@@ -37,24 +41,18 @@ void RouterCore::RunTimers() {
   while (auto attempt = stalls_.PopDue(now_)) CheckStalled(*attempt);
   while (auto item = queue_.PopExpired(now_)) {
     const auto work = waiting_.extract(item->id);
-    EndRequest(work.mapped().request, queue_.ExpiredError(now_));
+    EndRequest(work.mapped().request,
+               Reject(Rejection::kQueueAge, queue_.ExpiredError(now_)));
   }
   while (retries_.PopDue(now_)) dispatch_ = true;
+  while (auto index = reopenings_.PopDue(now_)) {
+    WorkerView* worker = workers_.Find(*index);
+    if (worker->breaker.Advance(now_)) BreakerMoved(worker);
+  }
   if (next_sweep_ <= now_) {
     sweep_ = true;
     dispatch_ = true;
   }
-}
-
-void RouterCore::CheckSilent(WorkerIndex index) {
-  WorkerView* worker = workers_.Find(index);
-  const MonotonicTime due = worker->last_event + options_.silence_timeout;
-  if (now_ < due) {
-    silences_.Set(index, due);
-    return;
-  }
-  Break(worker, absl::UnavailableError(StrCat(
-                    "silent for ", Seconds(now_ - worker->last_event), " s")));
 }
 
 void RouterCore::CheckStalled(AttemptId id) {
@@ -76,51 +74,112 @@ void RouterCore::CheckStalled(AttemptId id) {
     return;
   }
   BATON_FAILPOINT("router.stalled");
+  BlameForStall(attempt);
   flow.OnStalled(id, &out_);
   Settle(flow.request().id);
 }
 
-void RouterCore::SettleAttempt(AttemptId id) {
-  const auto booking = bookings_.find(id);
-  if (booking == bookings_.end()) return;
-  const RequestId request = booking->second.request;
+void RouterCore::SettleAttempt(AttemptId id, WorkerView* sender) {
+  const auto it = bookings_.find(id);
+  if (it == bookings_.end()) return;
+  Booking& booking = it->second;
+  const RequestId request = booking.request;
   const Attempt* attempt = entries_.at(request).flow.Find(id);
   if (attempt != nullptr) {
-    if (booking->second.computing &&
-        attempt->phase > AttemptPhase::kPrefilling) {
-      booking->second.computing = false;
-      Release(&workers_.Find(attempt->prefill.value_or(attempt->decode))
-                   ->outstanding_prefill_tokens,
-              attempt->work.placement.prefill_tokens);
+    if (booking.computing && attempt->phase > AttemptPhase::kPrefilling) {
+      booking.computing = false;
+      const uint64_t tokens = attempt->work.placement.prefill_tokens;
+      WorkerView* computer =
+          workers_.Find(attempt->prefill.value_or(attempt->decode));
+      Release(&computer->outstanding_prefill_tokens, tokens);
+      if (!attempt->alone()) --computer->outstanding_attempts;
+      computer->slow_start.Success();
+      queue_.Served(tokens, now_);
+      dispatch_ = true;
+    }
+    if (!booking.landed && attempt->landed) {
+      booking.landed = true;
+      WorkerView* decode = workers_.Find(attempt->decode);
+      decode->slow_start.Success();
+      if (WorkerView* prefill = workers_.Find(*attempt->prefill)) {
+        RecordLanding(prefill->index, &prefill->transfers, decode->index,
+                      &decode->transfers, now_);
+      }
+      dispatch_ = true;
     }
     if (attempt->phase == AttemptPhase::kClosing) {
       stalls_.Set(id, attempt->last_progress + options_.closing_timeout);
     }
   }
-  Settle(request);
+  Settle(request, sender);
 }
 
-void RouterCore::Settle(RequestId request) {
+void RouterCore::Settle(RequestId request, WorkerView* sender) {
   const auto it = entries_.find(request);
   if (it == entries_.end()) return;
   Entry& entry = it->second;
   FlowOutcome outcome = entry.flow.Take();
   counters_.replays += outcome.replays;
   counters_.stale_events += outcome.stale;
-  for (const Attempt& attempt : outcome.ended) Unbook(attempt);
+  queue_.Charge(entry.tenant, kOutputWeight * outcome.generated);
+  if (sender != nullptr) {
+    if (outcome.nonsense) {
+      Blame(sender, outcome.ended.front(), "broke the protocol");
+    } else if (outcome.generated > 0) {
+      Succeeded(sender);
+    }
+  }
+  for (const Attempt& attempt : outcome.ended) {
+    if (!outcome.pending.empty()) {
+      queue_.Refund(entry.tenant, attempt.work.placement.prefill_tokens);
+    }
+    Unbook(attempt);
+  }
   if (entry.flow.finished()) {
+    LearnFrom(entry);
     for (WorkId id : entry.waiting) {
-      queue_.Remove(id);
+      queue_.Remove(id, now_);
       retries_.Remove(id);
       waiting_.erase(id);
     }
     CountWaiting(&entry, false);
+    queue_.Leave(entry.tenant);
     deadlines_.Remove(request);
     entries_.erase(it);
     return;
   }
+  if (outcome.replays > 0 && !retry_budget_.Take(outcome.replays, now_)) {
+    absl::Status status = absl::UnavailableError(StrCat(
+        "attempt: failed, and the cluster's budget of replays is spent (",
+        100 * options_.retry.share, " % of requests and ",
+        options_.retry.per_second, " per second)"));
+    AddRetryInfo(&status, jitter_.Spread(kUnavailableRetry));
+    EndRequest(request, Reject(Rejection::kReplayBudget, std::move(status)));
+    return;
+  }
   for (Work& work : outcome.pending) Enqueue(&entry, std::move(work));
   CountWaiting(&entry, !entry.flow.running());
+}
+
+void RouterCore::LearnFrom(const Entry& entry) {
+  const ServedAccount& account = entry.flow.account();
+  if (!account.dispatched().has_value() || account.replays() > 0) return;
+  const ClientRequest& request = entry.flow.request();
+  const uint64_t prompt = request.spec.prompt_token_ids_size();
+  if (account.first_token().has_value()) {
+    service_times_.Prefilled(prompt,
+                             *account.first_token() - *account.dispatched());
+    const uint64_t each = entry.flow.generated() / request.spec.choices_size();
+    if (each > 1) {
+      service_times_.Decoded(each - 1,
+                             *account.last_token() - *account.first_token());
+    }
+    if (entry.flow.answered()) {
+      service_times_.Answered(each, request.spec.max_tokens());
+    }
+  } else if (now_ >= request.deadline) {
+    service_times_.Prefilled(prompt, now_ - *account.dispatched());
+  }
 }
 
 void RouterCore::CountWaiting(Entry* entry, bool waiting) {
@@ -136,21 +195,37 @@ void RouterCore::Unbook(const Attempt& attempt) {
   bookings_.erase(booking);
   stalls_.Remove(attempt.id);
   dispatch_ = true;
+  // Ended with its first token.
+  if (computing && attempt.phase > AttemptPhase::kPrefilling) {
+    queue_.Served(tokens, now_);
+  }
   WorkerView* decode = workers_.Find(attempt.decode);
   WorkerView* computer =
       attempt.alone() ? decode : workers_.Find(*attempt.prefill);
   Release(&decode->outstanding_kv_tokens, tokens);
+  Release(&decode->outstanding_attempts, 1u);
   if (computer == nullptr) return;
-  if (computing) Release(&computer->outstanding_prefill_tokens, tokens);
+  if (computing) {
+    Release(&computer->outstanding_prefill_tokens, tokens);
+    if (!attempt.alone()) Release(&computer->outstanding_attempts, 1u);
+  }
   if (!attempt.prefill_started) Release(&computer->started_tokens, tokens);
 }
 
 void RouterCore::Enqueue(Entry* entry, Work work) {
   const WorkId id(next_work_++);
   const ClientRequest& request = entry->flow.request();
-  queue_.Return({id, request.priority, entry->arrival,
-                 work.placement.prefill_tokens, request.received,
-                 /*may_expire=*/!work.replay});
+  queue_.Return(
+      {.id = id,
+       .priority = std::clamp(request.priority, 0, kPriorityBands - 1),
+       .arrival = entry->arrival,
+       .tokens = work.placement.prefill_tokens,
+       .since = request.received,
+       .may_expire = !work.replay,
+       .tenant = entry->tenant,
+       .deadline = request.deadline,
+       .bytes = entry->bytes},
+      now_);
   MonotonicTime retry = kNever;
   for (const Refusal& refusal : work.placement.refusals) {
     if (refusal.retry_at > now_) retry = std::min(retry, refusal.retry_at);
@@ -167,10 +242,50 @@ void RouterCore::EndRequest(RequestId request, absl::Status status) {
   Settle(request);
 }
 
+absl::Status RouterCore::Reject(Rejection why, absl::Status status) {
+  ++counters_.rejected[static_cast<size_t>(why)];
+  return status;
+}
+
+absl::Status RouterCore::Admit(const AdmissionQueue::Item& item,
+                               const PlacementRequest& placement,
+                               Duration needed) {
+  if (draining_) {
+    return Reject(Rejection::kDraining,
+                  absl::UnavailableError("router: draining"));
+  }
+  if (item.deadline <= now_) {
+    return Reject(
+        Rejection::kDeadline,
+        absl::DeadlineExceededError("deadline: passed before the start"));
+  }
+  if (absl::Status status = MayWait(placement, now_); !status.ok()) {
+    return RejectHopeless(std::move(status));
+  }
+  if (absl::Status status = queue_.CheckDeadline(item, needed, now_);
+      !status.ok()) {
+    return Reject(Rejection::kDeadline, std::move(status));
+  }
+  std::vector<AdmissionQueue::Item> displaced;
+  absl::Status status = queue_.Admit(item, now_, &displaced);
+  for (const AdmissionQueue::Item& other : displaced) {
+    const auto work = waiting_.extract(other.id);
+    EndRequest(work.mapped().request,
+               Reject(Rejection::kDisplaced, queue_.DisplacedError(now_)));
+  }
+  if (!status.ok()) return Reject(Rejection::kQueueFull, std::move(status));
+  return status;
+}
+
+absl::Status RouterCore::RejectHopeless(absl::Status status) {
+  const Rejection why =
+      absl::IsUnavailable(status) ? Rejection::kNoWorker : Rejection::kTooLarge;
+  return Reject(why, std::move(status));
+}
+
 absl::Status RouterCore::MayWait(const PlacementRequest& placement,
                                  MonotonicTime since) {
-  switch (ServabilityOf(workers_.views(), placement.context_tokens,
-                        placement.fingerprint)) {
+  switch (ServabilityOf(workers_.views(), placement)) {
     case Servability::kNow:
       return absl::OkStatus();
     case Servability::kContextShort:
@@ -179,6 +294,17 @@ absl::Status RouterCore::MayWait(const PlacementRequest& placement,
           StrCat("prompt and answer exceed the context of the workers (got ",
                  placement.context_tokens, ", allowed ",
                  workers_.MaxContextTokens(), ")"));
+    case Servability::kPoolSmall:
+      return InvalidField(
+          "max_tokens",
+          StrCat("prompt and answers need more KV blocks of ", kBlockTokens,
+                 " tokens than a decode worker has (got ", placement.kv_blocks,
+                 ", allowed ", workers_.MaxKvBlocks(), ")"));
+    case Servability::kBatchSmall:
+      return InvalidField(
+          "n", StrCat("more choices than a decode worker runs at once (got ",
+                      placement.choices, ", allowed ", workers_.MaxSequences(),
+                      ")"));
     case Servability::kNoWorker:
       break;
   }
@@ -196,27 +322,24 @@ absl::Status RouterCore::MayWait(const PlacementRequest& placement,
           ? "cluster: no decode worker is ready"
           : "cluster: no decode worker is ready that could go on with the "
             "answer (fingerprints differ)");
-  AddRetryInfo(&status, kUnavailableRetry);
+  AddRetryInfo(&status, jitter_.Spread(kUnavailableRetry));
   return status;
 }
 
 void RouterCore::SweepQueue() {
   const bool have_decode =
-      ServabilityOf(workers_.views(), 0) == Servability::kNow;
+      ServabilityOf(workers_.views(), {}) == Servability::kNow;
   if (had_decode_ && !have_decode) no_decode_since_ = now_;
   had_decode_ = have_decode;
   dispatch_ = true;
   if (next_sweep_ <= now_) next_sweep_ = kNever;
-  std::vector<std::pair<RequestId, absl::Status>> hopeless;
-  const AdmissionQueue::Item* item = queue_.Next(std::nullopt);
-  while (item != nullptr) {
-    const WaitingWork& waiting = waiting_.at(item->id);
+  for (WorkId id : queue_.Ids()) {
+    const auto it = waiting_.find(id);
+    if (it == waiting_.end()) continue;  // ended with another of its request
+    const WaitingWork& waiting = it->second;
     absl::Status status = MayWait(waiting.work.placement, waiting.since);
-    if (!status.ok()) hopeless.emplace_back(waiting.request, std::move(status));
-    item = queue_.Next(AdmissionQueue::PositionOf(*item));
-  }
-  for (auto& [request, status] : hopeless) {
-    if (entries_.contains(request)) EndRequest(request, std::move(status));
+    if (status.ok()) continue;
+    EndRequest(waiting.request, RejectHopeless(std::move(status)));
   }
 }
 
@@ -225,27 +348,46 @@ void RouterCore::DispatchQueue() {
       .prefill_expected = workers_.Expected(v1::WORKER_ROLE_PREFILL, now_),
       .quiet_after = options_.silence_timeout / 3};
   int blocked = 0;
-  std::optional<AdmissionQueue::Position> position;
+  AdmissionQueue::Pass pass(&queue_);
   while (blocked < kMaxBlockedPerPass && workers_.AnyCredit()) {
-    const AdmissionQueue::Item* next = queue_.Next(position);
+    const AdmissionQueue::Item* next = pass.Next();
     if (next == nullptr) return;
     const AdmissionQueue::Item item = *next;
-    position = AdmissionQueue::PositionOf(item);
-    const PlacementRequest& placement = waiting_.at(item.id).work.placement;
+    const WaitingWork& waiting = waiting_.at(item.id);
+    const PlacementRequest& placement = waiting.work.placement;
     const std::vector<Candidate> places =
         CandidatesFor(placement, workers_.views(), rules, now_);
     if (places.empty()) {
       ++blocked;
+    } else if (absl::Status status = CheckInTime(item, waiting); !status.ok()) {
+      EndRequest(waiting.request, std::move(status));
     } else {
       Start(item, places[policy_->Choose(placement, places)]);
     }
   }
 }
 
+absl::Status RouterCore::CheckInTime(const AdmissionQueue::Item& item,
+                                     const WaitingWork& waiting) {
+  const v1::SequenceSpec& spec =
+      entries_.at(waiting.request).flow.request().spec;
+  if (!item.may_expire || queue_.size() <= 1) return absl::OkStatus();
+  const std::optional<Duration> needed =
+      service_times_.Estimate(item.tokens, spec.max_tokens());
+  if (!needed.has_value() || now_ + *needed <= item.deadline) {
+    return absl::OkStatus();
+  }
+  return Reject(
+      Rejection::kDeadline,
+      absl::DeadlineExceededError(StrCat(
+          "queue: too late to start (such requests take ", Seconds(*needed),
+          " s, ", Seconds(item.deadline - now_), " s left)")));
+}
+
 void RouterCore::Start(const AdmissionQueue::Item& item,
                        const Candidate& place) {
   WaitingWork waiting = std::move(waiting_.extract(item.id).mapped());
-  queue_.Remove(item.id);
+  queue_.Take(item.id, now_);
   retries_.Remove(item.id);
   Entry& entry = entries_.at(waiting.request);
   entry.waiting.erase(item.id);
@@ -265,8 +407,11 @@ void RouterCore::Start(const AdmissionQueue::Item& item,
   decode->outstanding_kv_tokens += tokens;
   computer->outstanding_prefill_tokens += tokens;
   computer->started_tokens += tokens;
-  ++decode->placements;
-  if (computer != decode) ++computer->placements;
+  for (WorkerView* worker : {decode, computer}) {
+    ++worker->placements;
+    ++worker->outstanding_attempts;
+    if (decode == computer) break;
+  }
 }
 
 }  // namespace baton::router

@@ -32,6 +32,11 @@ class ServedAccount {
   // The answer ended before a hand-over: no decode worker took part.
   void EndedAtFirstToken();
 
+  uint32_t replays() const { return served_.replays(); }
+  std::optional<MonotonicTime> dispatched() const { return dispatched_; }
+  std::optional<MonotonicTime> first_token() const { return first_token_; }
+  std::optional<MonotonicTime> last_token() const { return last_token_; }
+
   v1::Served Result(const std::string& label) const;
   uint32_t cached_tokens() const { return cached_tokens_.value_or(0); }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kProtocol = 1;
 constexpr size_t kFingerprintBytes = 32;
+constexpr size_t kMaxDetailBytes = 256;
 
 std::string RoleName(v1::WorkerRole role) {
   switch (role) {
@@ -79,6 +80,7 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
   worker->started_tokens = 0;
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
+  worker->outstanding_attempts = 0;
   worker->detail = WhyIncompatible(up.hello, options_.vocabulary_size);
   worker->state =
       worker->detail.empty() ? WorkerState::kReady : WorkerState::kIncompatible;
@@ -93,6 +95,7 @@ void WorkerTable::Down(WorkerView* worker, const absl::Status& status) {
   worker->load.Clear();
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
+  worker->outstanding_attempts = 0;
 }
 
 std::vector<WorkerView*> WorkerTable::TwinsOf(const WorkerView& used) {
@@ -144,8 +147,10 @@ void WorkerTable::ApplyLoad(WorkerView* worker, const v1::WorkerLoad& load,
   if (load.steps() != worker->load.steps()) worker->last_step = now;
   worker->load = load;
   if (worker->state == WorkerState::kIncompatible) return;
-  worker->state =
-      load.draining() ? WorkerState::kDraining : WorkerState::kReady;
+  worker->detail = load.unhealthy().substr(0, kMaxDetailBytes);
+  worker->state = !load.unhealthy().empty() ? WorkerState::kUnhealthy
+                  : load.draining()         ? WorkerState::kDraining
+                                            : WorkerState::kReady;
 }
 
 bool WorkerTable::Expected(v1::WorkerRole role, MonotonicTime now) const {
@@ -165,12 +170,12 @@ bool WorkerTable::Expected(v1::WorkerRole role, MonotonicTime now) const {
 bool WorkerTable::Complete(MonotonicTime now) const {
   const bool wait = Expected(v1::WORKER_ROLE_PREFILL, now);
   for (const WorkerView* decode : views_) {
-    if (decode->role != v1::WORKER_ROLE_DECODE || !decode->ready()) continue;
+    if (decode->role != v1::WORKER_ROLE_DECODE || !decode->healthy()) continue;
     if (!wait || decode->hello.disaggregation() == v1::DISAGGREGATION_NEVER) {
       return true;
     }
     for (const WorkerView* prefill : views_) {
-      if (prefill->role == v1::WORKER_ROLE_PREFILL && prefill->ready() &&
+      if (prefill->role == v1::WORKER_ROLE_PREFILL && prefill->healthy() &&
           prefill->hello.fingerprint() == decode->hello.fingerprint()) {
         return true;
       }
@@ -181,18 +186,32 @@ bool WorkerTable::Complete(MonotonicTime now) const {
 
 bool WorkerTable::AnyCredit() const {
   return std::any_of(views_.begin(), views_.end(), [](const WorkerView* view) {
-    return view->ready() && view->has_credit();
+    return view->healthy() && view->has_credit();
   });
 }
 
-uint32_t WorkerTable::MaxContextTokens() const {
-  uint32_t most = 0;
+template <class Value>
+Value WorkerTable::LargestAtDecode(Value (v1::WorkerHello::*value)()
+                                       const) const {
+  Value most = 0;
   for (const WorkerView* view : views_) {
-    if (view->role == v1::WORKER_ROLE_DECODE && view->ready()) {
-      most = std::max(most, view->hello.max_context_tokens());
+    if (view->role == v1::WORKER_ROLE_DECODE && view->healthy()) {
+      most = std::max(most, (view->hello.*value)());
     }
   }
   return most;
+}
+
+uint32_t WorkerTable::MaxContextTokens() const {
+  return LargestAtDecode(&v1::WorkerHello::max_context_tokens);
+}
+
+uint64_t WorkerTable::MaxKvBlocks() const {
+  return LargestAtDecode(&v1::WorkerHello::kv_blocks);
+}
+
+uint32_t WorkerTable::MaxSequences() const {
+  return LargestAtDecode(&v1::WorkerHello::max_sequences);
 }
 
 void WorkerTable::RebuildViews() {

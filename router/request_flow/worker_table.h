@@ -53,11 +53,15 @@ class WorkerTable {
   // still expected.
   bool Complete(MonotonicTime now) const;
   bool AnyCredit() const;
-  // The longest sequence that a ready decode worker takes, 0 without one.
+  // The largest that a healthy decode worker has, 0 without one.
   uint32_t MaxContextTokens() const;
+  uint64_t MaxKvBlocks() const;
+  uint32_t MaxSequences() const;
 
  private:
   void RebuildViews();
+  template <class Value>
+  Value LargestAtDecode(Value (v1::WorkerHello::*value)() const) const;
 
   const Options options_;
   std::map<WorkerIndex, WorkerView> workers_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/mutants.h"
+#include "common/tokens/token.h"
 
 namespace baton::router {
 namespace {
@@ -12,13 +13,30 @@ constexpr std::string_view kAggregated = "aggregated worker";
 constexpr std::string_view kShortPrompt = "short prompt";
 constexpr std::string_view kNoPrefillWorker = "no prefill worker";
 
-bool Fits(const WorkerView& worker, uint64_t context_tokens) {
-  return worker.ready() && worker.hello.max_context_tokens() >= context_tokens;
-}
-
 bool Suits(const WorkerView& worker, std::string_view fingerprint) {
   return fingerprint.empty() || worker.hello.fingerprint() == fingerprint ||
          BATON_MUTANT("replay_crosses_fingerprints");
+}
+
+// How far the request gets with this decode worker, however long it waits.
+Servability ServabilityAt(const WorkerView& decode,
+                          const PlacementRequest& request) {
+  const v1::WorkerHello& hello = decode.hello;
+  if (!decode.healthy() || !Suits(decode, request.fingerprint)) {
+    return Servability::kNoWorker;
+  }
+  if (hello.max_context_tokens() < request.context_tokens) {
+    return Servability::kContextShort;
+  }
+  if (hello.kv_blocks() < request.kv_blocks) return Servability::kPoolSmall;
+  if (hello.max_sequences() < request.choices) return Servability::kBatchSmall;
+  return Servability::kNow;
+}
+
+bool CanPrefill(const WorkerView& worker, const PlacementRequest& request) {
+  return worker.role == v1::WORKER_ROLE_PREFILL && worker.healthy() &&
+         worker.hello.max_context_tokens() >= request.prefill_tokens &&
+         worker.hello.kv_blocks() >= BlocksFor(request.prefill_tokens);
 }
 
 bool Avoided(const PlacementRequest& request, WorkerIndex worker) {
@@ -48,7 +66,8 @@ bool CanStartNow(const PlacementRequest& request, const Candidate& candidate,
                  const PlacementRules& rules, MonotonicTime now) {
   const WorkerView& computing =
       candidate.prefill != nullptr ? *candidate.prefill : *candidate.decode;
-  return computing.has_credit() &&
+  return computing.has_credit() && computing.Admits(now) &&
+         candidate.decode->Admits(now) &&
          now - computing.last_event <= rules.quiet_after &&
          now - candidate.decode->last_event <= rules.quiet_after &&
          !RefusedUntilLater(request, candidate.decode->index, now);
@@ -69,8 +88,7 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
   }
   const size_t before = places->size();
   for (const WorkerView* worker : workers) {
-    if (worker->role == v1::WORKER_ROLE_PREFILL &&
-        Fits(*worker, request.prefill_tokens) &&
+    if (CanPrefill(*worker, request) &&
         worker->hello.fingerprint() == hello.fingerprint()) {
       places->push_back({worker, &decode, kPair});
     }
@@ -83,16 +101,13 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
 }  // namespace
 
 Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
-                          uint64_t context_tokens,
-                          std::string_view fingerprint) {
-  Servability result = Servability::kNoWorker;
+                          const PlacementRequest& request) {
+  Servability best = Servability::kNoWorker;
   for (const WorkerView* worker : workers) {
-    if (worker->role != v1::WORKER_ROLE_DECODE || !worker->ready()) continue;
-    if (!Suits(*worker, fingerprint)) continue;
-    if (Fits(*worker, context_tokens)) return Servability::kNow;
-    result = Servability::kContextShort;
+    if (worker->role != v1::WORKER_ROLE_DECODE) continue;
+    best = std::max(best, ServabilityAt(*worker, request));
   }
-  return result;
+  return best;
 }
 
 std::vector<Candidate> CandidatesFor(
@@ -102,8 +117,7 @@ std::vector<Candidate> CandidatesFor(
   std::vector<Candidate> places;
   for (const WorkerView* worker : workers) {
     if (worker->role == v1::WORKER_ROLE_DECODE &&
-        Fits(*worker, request.context_tokens) &&
-        Suits(*worker, request.fingerprint)) {
+        ServabilityAt(*worker, request) == Servability::kNow) {
       AddPlacesOf(*worker, request, workers, rules.prefill_expected, &places);
     }
   }

@@ -25,8 +25,10 @@ struct Refusal {
 };
 
 struct PlacementRequest {
-  uint64_t prefill_tokens = 0;       // prompt and generated tokens to compute
-  uint64_t context_tokens = 0;       // the longest the sequence can become
+  uint64_t prefill_tokens = 0;  // prompt and generated tokens to compute
+  uint64_t context_tokens = 0;  // the longest the sequence can become
+  uint64_t kv_blocks = 0;       // at the decode worker (KvBlocksFor)
+  uint64_t choices = 1;
   std::vector<WorkerIndex> avoid{};  // where earlier attempts failed
   std::vector<Refusal> refusals{};
   // Of the workers that made the tokens which the client has: no other may
@@ -34,15 +36,17 @@ struct PlacementRequest {
   std::string fingerprint{};
 };
 
-// What the cluster as a whole can do for a request.
+// What the cluster as a whole can do for a request; more is better.
 enum class Servability {
+  kNoWorker,  // no healthy decode worker (of the fingerprint)
+  // Healthy decode workers exist, none with ...
+  kContextShort,  // ... enough context
+  kPoolSmall,     // ... enough context and blocks, whatever is free
+  kBatchSmall,    // ... all that and room for so many choices at once
   kNow,           // at least one place exists; it may have to wait for credit
-  kNoWorker,      // no ready decode worker (of the fingerprint)
-  kContextShort,  // ready decode workers exist, none with enough context
 };
 Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
-                          uint64_t context_tokens,
-                          std::string_view fingerprint = {});
+                          const PlacementRequest& request);
 
 struct PlacementRules {
   // A prefill worker is still starting: decode workers do not replace it yet.
@@ -53,14 +57,15 @@ struct PlacementRules {
 };
 
 // Every pair (or decode worker alone) that may start the request now. Rules:
-//  - both ready, enough context, equal fingerprints, and the request's if it
+//  - both healthy, large enough, equal fingerprints, and the request's if it
 //    has one;
 //  - `never` decode workers serve alone; the others are paired, and serve alone
 //    when no prefill worker of their fingerprint is ready (or expected), and
 //    `auto` ones when the prompt is short;
 //  - places that failed this request before only when there is no better one,
 //    even if the better one has to be waited for;
-//  - start credit, no refusal that still holds, and no quiet worker.
+//  - start credit, no refusal that still holds, no quiet worker, and none that
+//    breaker or slow start hold back.
 std::vector<Candidate> CandidatesFor(
     const PlacementRequest& request,
     absl::Span<const WorkerView* const> workers, const PlacementRules& rules,

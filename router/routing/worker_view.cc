@@ -15,6 +15,8 @@ std::string_view ToString(WorkerState state) {
       return "ready";
     case WorkerState::kDraining:
       return "draining";
+    case WorkerState::kUnhealthy:
+      return "unhealthy";
     case WorkerState::kIncompatible:
       return "incompatible";
     case WorkerState::kDown:
@@ -34,6 +36,46 @@ uint64_t WorkerView::KvTokensInUse() const {
   const uint64_t blocks =
       uint64_t{load.running_blocks()} + load.landing_blocks();
   return std::max<uint64_t>(outstanding_kv_tokens, blocks * kBlockTokens);
+}
+
+bool WorkerView::Admits(MonotonicTime now) const {
+  switch (breaker.state()) {
+    case CircuitBreaker::State::kOpen:
+      return false;
+    case CircuitBreaker::State::kHalfOpen:
+      return outstanding_attempts == 0;
+    case CircuitBreaker::State::kClosed:
+      return slow_start.Allows(outstanding_attempts, now);
+  }
+  return false;
+}
+
+std::string_view StateName(const WorkerView& worker) {
+  if (worker.ready()) {
+    switch (worker.breaker.state()) {
+      case CircuitBreaker::State::kOpen:
+        return "circuit_open";
+      case CircuitBreaker::State::kHalfOpen:
+        return "half_open";
+      case CircuitBreaker::State::kClosed:
+        break;
+    }
+  }
+  return ToString(worker.state);
+}
+
+std::string Detail(const WorkerView& worker, MonotonicTime now) {
+  if (!worker.ready()) return worker.detail;
+  switch (worker.breaker.state()) {
+    case CircuitBreaker::State::kOpen:
+      return StrCat(worker.breaker.reason(), "; tried again in ",
+                    Seconds(worker.breaker.reopens() - now), " s");
+    case CircuitBreaker::State::kHalfOpen:
+      return StrCat(worker.breaker.reason(), "; on trial");
+    case CircuitBreaker::State::kClosed:
+      break;
+  }
+  return worker.detail;
 }
 
 std::string DisplayName(const WorkerView& worker) {

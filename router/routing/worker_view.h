@@ -6,20 +6,20 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
 #include "proto/cluster.pb.h"
+#include "router/routing/circuit_breaker.h"
+#include "router/routing/slow_start.h"
+#include "router/routing/transfer_blame.h"
+#include "router/routing/worker_index.h"
 
 namespace baton::router {
-
-// One configured or discovered worker address in this router process; never
-// used twice.
-using WorkerIndex = StrongId<struct WorkerIndexTag, uint32_t>;
 
 enum class WorkerState {
   kConnecting,    // no session yet since it became known
   kReady,         // session up, compatible, takes work
   kDraining,      // session up, takes no new work
+  kUnhealthy,     // session up, says itself that it must get no work
   kIncompatible,  // session up, but this router cannot use it
   kDown,          // had a session and lost it
   kDuplicate,     // another address leads to the same worker and is used
@@ -47,12 +47,25 @@ struct WorkerView {
   uint64_t outstanding_prefill_tokens = 0;
   uint64_t outstanding_kv_tokens = 0;
   uint64_t placements = 0;  // attempts ever placed here
+  uint32_t outstanding_attempts = 0;
+
+  // What this router has seen of it; outlives its sessions.
+  CircuitBreaker breaker;
+  SlowStart slow_start;
+  TransferRecord transfers;
 
   bool session_up() const {
     return state == WorkerState::kReady || state == WorkerState::kDraining ||
+           state == WorkerState::kUnhealthy ||
            state == WorkerState::kIncompatible;
   }
   bool ready() const { return state == WorkerState::kReady; }
+  // Ready, and not shut out for its failures.
+  bool healthy() const {
+    return ready() && breaker.state() != CircuitBreaker::State::kOpen;
+  }
+  // Breaker and slow start have nothing against one more attempt.
+  bool Admits(MonotonicTime now) const;
   // May start another prefill, whatever its size (cluster.proto, WorkerLoad).
   bool has_credit() const {
     return started_tokens < load.granted_prefill_tokens();
@@ -62,6 +75,10 @@ struct WorkerView {
   // KV tokens that sequences hold or will hold, of all routers as far as known.
   uint64_t KvTokensInUse() const;
 };
+
+// The state as people see it, and why the worker gets no work, if it does not.
+std::string_view StateName(const WorkerView& worker);
+std::string Detail(const WorkerView& worker, MonotonicTime now);
 
 // "prefill-0 (127.0.0.1:4000)", or the address alone before the first hello.
 std::string DisplayName(const WorkerView& worker);

@@ -36,7 +36,7 @@ constexpr Mutant kMutants[] = {
     {"ledger_not_restored", 50},
     {"replay_shifts_penalties", 200},
     {"session_loss_ignored", 500},
-    {"worker_deadline_is_final", 300},
+    {"worker_deadline_is_final", 800},
     {"deadline_ignored_while_queued", 400},
     {"duplicate_frame_accepted", 200},
     {"replay_crosses_fingerprints", 400},

@@ -181,6 +181,9 @@ v1::GetClusterInfoResponse ProcessCluster::Info(int router) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::seconds(5));
+  if (!options_.api_token.empty()) {
+    context.AddMetadata("authorization", "Bearer " + options_.api_token);
+  }
   stubs_[router]->GetClusterInfo(&context, v1::GetClusterInfoRequest(),
                                  &response);
   return response;

@@ -27,7 +27,8 @@ struct Place {
 };
 
 struct ClusterOptions {
-  std::string model;  // GGUF path
+  std::string model;      // GGUF path
+  std::string api_token;  // for Info(), where routers demand one
   int routers = 1;
   int prefill = 1;
   int decode = 1;

@@ -11,6 +11,8 @@ v1::WorkerHello MakeHello(const std::string& id, v1::WorkerRole role) {
   hello.set_fingerprint(std::string(32, 'f'));
   hello.set_block_tokens(kBlockTokens);
   hello.set_max_context_tokens(1000);
+  hello.set_kv_blocks(1000);
+  hello.set_max_sequences(64);
   hello.set_vocabulary_size(kToyVocabulary);
   if (role == v1::WORKER_ROLE_DECODE) {
     hello.set_disaggregation(v1::DISAGGREGATION_ALWAYS);

@@ -33,15 +33,22 @@ TEST_F(RouterConfigTest, FlagsReachTheOptions) {
   const auto outcome = Parse(
       {"--model=m.gguf", "--prefill=a:1,b:2", "--decode=c:3", "--decode=d:4",
        "--router-id=r7", "--max-replays=5", "--stall-timeout=3s",
-       "--startup-grace=0", "--max-queue-requests=9", "--resolve-interval=1s"});
+       "--startup-grace=0", "--max-queue-requests=9", "--resolve-interval=1s",
+       "--max-queue-bytes=2MiB", "--replay-percent=20", "--replay-burst=7",
+       "--slow-start=3s"});
   ASSERT_FALSE(outcome.exit_code.has_value()) << outcome.errors;
   EXPECT_THAT(config_.decode, ElementsAre("c:3", "d:4"));
-  const RouterOptions core = config_.CoreOptions(123);
+  const RouterOptions core = config_.CoreOptions(123, 77);
   EXPECT_EQ(core.vocabulary_size, 123u);
   EXPECT_EQ(core.max_replays, 5);
   EXPECT_EQ(core.stall_timeout, seconds(3));
   EXPECT_EQ(core.startup_grace, Duration::zero());
   EXPECT_EQ(core.admission.max_requests, 9u);
+  EXPECT_EQ(core.admission.max_bytes, 2u << 20);
+  EXPECT_DOUBLE_EQ(core.retry.share, 0.2);
+  EXPECT_EQ(core.retry.burst, 7);
+  EXPECT_EQ(core.slow_start, seconds(3));
+  EXPECT_EQ(core.jitter_seed, 77u);
   EXPECT_TRUE(core.prefill_configured);
   EXPECT_TRUE(core.decode_configured);
   const MembershipOptions members = config_.Members(RouterEpoch(5));

@@ -66,6 +66,35 @@ TEST_F(RouterMetricsTest, FailuresHaveNoFinishReason) {
             "1");
 }
 
+TEST_F(RouterMetricsTest, QueueTenantsAndRejections) {
+  RouterCore core({.vocabulary_size = 10, .startup_grace = milliseconds(50)},
+                  MakeRoundRobin(), At(0));
+  core.Handle(WorkerAdded{WorkerIndex(1), v1::WORKER_ROLE_DECODE, "a:1"},
+              At(0));
+  ClientRequest request;
+  request.id = RequestId(1);
+  request.spec.add_prompt_token_ids(1);
+  request.spec.add_choices();
+  request.deadline = At(1000);
+  request.priority = 2;
+  core.Handle(request, At(0));
+  router_metrics_.Update(core);
+  EXPECT_EQ(Value("baton_queue_work", ",priority=\"low\""), "1");
+  EXPECT_EQ(Value("baton_queue_work", ",priority=\"high\""), "0");
+  EXPECT_EQ(Value("baton_active_tenants"), "1");
+  EXPECT_NE(Value("baton_queue_bytes"), "0");
+  EXPECT_EQ(Value("baton_replay_budget_left"), "200");
+  EXPECT_EQ(Value("baton_requests_rejected_total", ",reason=\"no_worker\""),
+            "0");
+  core.Handle(Tick{}, At(50));
+  router_metrics_.Update(core);
+  EXPECT_EQ(Value("baton_requests_rejected_total", ",reason=\"no_worker\""),
+            "1");
+  EXPECT_EQ(Value("baton_active_tenants"), "0");
+  router_metrics_.Refused(milliseconds(2));
+  EXPECT_EQ(Value("baton_refusal_seconds_count"), "1");
+}
+
 TEST_F(RouterMetricsTest, SessionsByRoleAndState) {
   const std::string labels = ",state=\"connecting\",worker_role=\"decode\"";
   RouterCore core({.vocabulary_size = 10}, MakeRoundRobin(), At(0));
@@ -76,6 +105,9 @@ TEST_F(RouterMetricsTest, SessionsByRoleAndState) {
   core.Handle(WorkerRemoved{WorkerIndex(1)}, At(0));
   router_metrics_.Update(core);
   EXPECT_EQ(Value("baton_worker_sessions", labels), "0");
+  EXPECT_EQ(Value("baton_worker_sessions",
+                  ",state=\"circuit_open\",worker_role=\"decode\""),
+            "0");
 }
 
 }  // namespace

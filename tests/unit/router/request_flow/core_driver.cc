@@ -29,6 +29,8 @@ v1::WorkerHello CoreDriver::Hello(const std::string& id, v1::WorkerRole role) {
   hello.set_fingerprint(std::string(32, 'f'));
   hello.set_block_tokens(kBlockTokens);
   hello.set_max_context_tokens(2048);
+  hello.set_kv_blocks(1000);
+  hello.set_max_sequences(64);
   hello.set_vocabulary_size(kVocabulary);
   if (role == v1::WORKER_ROLE_DECODE) {
     hello.set_disaggregation(v1::DISAGGREGATION_ALWAYS);
@@ -86,7 +88,8 @@ void CoreDriver::Credit(WorkerIndex worker, uint64_t tokens) {
 }
 
 RequestId CoreDriver::Ask(int prompt, int n, uint32_t max_tokens,
-                          Duration timeout, int priority) {
+                          Duration timeout, int priority,
+                          const std::string& tenant) {
   ClientRequest request;
   request.id = RequestId(next_request_++);
   for (int i = 0; i < prompt; ++i) request.spec.add_prompt_token_ids(i);
@@ -95,6 +98,7 @@ RequestId CoreDriver::Ask(int prompt, int n, uint32_t max_tokens,
   request.received = now_;
   request.deadline = now_ + timeout;
   request.priority = priority;
+  request.tenant = tenant;
   request.label = StrCat("label-", request.id.value());
   const RequestId id = request.id;
   answers_[id];
@@ -160,12 +164,13 @@ void CoreDriver::Done(WorkerIndex decode, AttemptId attempt) {
 }
 
 void CoreDriver::Failed(WorkerIndex worker, AttemptId attempt, bool retryable,
-                        absl::StatusCode code) {
+                        absl::StatusCode code, v1::FailureCause cause) {
   v1::AttemptFailure failure;
   failure.set_attempt_id(attempt.value());
   failure.set_code(static_cast<int>(code));
   failure.set_message("broken");
   failure.set_retryable(retryable);
+  failure.set_cause(cause);
   if (roles_.at(worker) == v1::WORKER_ROLE_PREFILL) {
     v1::PrefillEvent event;
     *event.mutable_failed() = std::move(failure);
@@ -175,6 +180,10 @@ void CoreDriver::Failed(WorkerIndex worker, AttemptId attempt, bool retryable,
     *event.mutable_failed() = std::move(failure);
     FromDecode(worker, std::move(event));
   }
+}
+
+std::string CoreDriver::StateOf(WorkerIndex worker) const {
+  return core_.Workers().at(worker.value()).state();
 }
 
 AttemptId CoreDriver::RunToDecode(RequestId request, WorkerIndex prefill,

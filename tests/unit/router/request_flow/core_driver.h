@@ -40,7 +40,8 @@ class CoreDriver {
 
   // Requests: `prompt` tokens, n choices, at most `max_tokens` each.
   RequestId Ask(int prompt = 10, int n = 1, uint32_t max_tokens = 8,
-                Duration timeout = std::chrono::seconds(60), int priority = 1);
+                Duration timeout = std::chrono::seconds(60), int priority = 1,
+                const std::string& tenant = "");
   void Cancel(RequestId id);
 
   // What workers say about an attempt.
@@ -54,7 +55,10 @@ class CoreDriver {
               std::vector<DeltaSpec> tokens);
   void Done(WorkerIndex decode, AttemptId attempt);
   void Failed(WorkerIndex worker, AttemptId attempt, bool retryable,
-              absl::StatusCode code = absl::StatusCode::kUnavailable);
+              absl::StatusCode code = absl::StatusCode::kUnavailable,
+              v1::FailureCause cause = v1::FAILURE_CAUSE_UNSPECIFIED);
+  // "ready", "circuit_open", ...
+  std::string StateOf(WorkerIndex worker) const;
   // The whole way to `decode` decoding, with token 0 delivered per choice.
   AttemptId RunToDecode(RequestId request, WorkerIndex prefill,
                         WorkerIndex decode);

@@ -130,6 +130,8 @@ class RandomCluster {
     hello.set_fingerprint(std::string(32, 'f'));
     hello.set_block_tokens(kBlockTokens);
     hello.set_max_context_tokens(60);
+    hello.set_kv_blocks(12);
+    hello.set_max_sequences(8);
     hello.set_vocabulary_size(kVocabulary);
     hello.set_role(IsPrefill(w) ? v1::WORKER_ROLE_PREFILL
                                 : v1::WORKER_ROLE_DECODE);

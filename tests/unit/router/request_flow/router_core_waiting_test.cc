@@ -170,14 +170,15 @@ TEST(WaitingTest, RefusedWorkTriesAnotherDecodeWorkerThenWaits) {
   EXPECT_THAT(driver.TakeLog(), IsEmpty());
   driver.Advance(milliseconds(19));
   EXPECT_THAT(driver.TakeLog(), IsEmpty());
-  driver.Advance(milliseconds(1));
+  driver.Advance(milliseconds(6));
   EXPECT_THAT(driver.TakeLog(), ElementsAre("reserve 1 #3"));
   driver.Reserved(d1, AttemptId(3));
   driver.FirstTokens(WorkerIndex(0), AttemptId(3), {{0, 0, 7, true}});
   EXPECT_TRUE(driver.answer(id).status->ok());
   EXPECT_EQ(driver.answer(id).served.replays(), 0u)
       << "a refusal is not a replay";
-  EXPECT_DOUBLE_EQ(driver.answer(id).served.queue_ms(), 20);
+  EXPECT_GE(driver.answer(id).served.queue_ms(), 20);
+  EXPECT_LE(driver.answer(id).served.queue_ms(), 25) << "with jitter";
 }
 
 TEST(WaitingTest, ARefusedHeadDoesNotBlockOthers) {
@@ -198,10 +199,10 @@ TEST(WaitingTest, ARefusedServeIsTriedAgain) {
   driver.Ask(10);
   driver.Refused(d, driver.last_attempt(), 0);
   driver.TakeLog();
-  driver.Advance(milliseconds(10));
+  driver.Advance(milliseconds(13));
   EXPECT_THAT(driver.TakeLog(), ElementsAre("serve 0 #2"));
   driver.Refused(d, driver.last_attempt(), 0);
-  driver.Advance(milliseconds(10));
+  driver.Advance(milliseconds(13));
   EXPECT_THAT(driver.TakeLog(), IsEmpty())
       << "commanded tokens count until the worker returns them";
   driver.Credit(d, 21);

@@ -131,23 +131,94 @@ TEST_F(CandidatesTest, AnAnswerStaysWithItsFingerprint) {
               ElementsAre(Pair(kAlone, 3)));
   EXPECT_THAT(Places({&p0_, &p1_, &d2_}, request_), IsEmpty());
   std::vector<const WorkerView*> others = {&p0_, &p1_, &d2_};
-  EXPECT_EQ(ServabilityOf(others, 200, request_.fingerprint),
-            Servability::kNoWorker);
-  EXPECT_EQ(ServabilityOf(others, 200), Servability::kNow);
+  EXPECT_EQ(ServabilityOf(others, request_), Servability::kNoWorker);
+  PlacementRequest anywhere = request_;
+  anywhere.fingerprint.clear();
+  EXPECT_EQ(ServabilityOf(others, anywhere), Servability::kNow);
   others.push_back(&d3_);
-  EXPECT_EQ(ServabilityOf(others, 200, request_.fingerprint),
-            Servability::kNow);
+  EXPECT_EQ(ServabilityOf(others, request_), Servability::kNow);
 }
 
 TEST_F(CandidatesTest, Servability) {
   const auto of = [&](std::vector<const WorkerView*> workers) {
-    return ServabilityOf(workers, 200);
+    return ServabilityOf(workers, request_);
   };
   EXPECT_EQ(of({&p0_}), Servability::kNoWorker);
   EXPECT_EQ(of({&d2_}), Servability::kNow);
   d2_.hello.set_max_context_tokens(199);
   EXPECT_EQ(of({&d2_}), Servability::kContextShort);
   EXPECT_EQ(of({&d2_, &d3_}), Servability::kNow);
+}
+
+TEST_F(CandidatesTest, WhatNeverFits) {
+  const auto of = [&] { return ServabilityOf({{&d2_}}, request_); };
+  request_.kv_blocks = 1001;
+  EXPECT_EQ(of(), Servability::kPoolSmall);
+  request_.kv_blocks = 1000;
+  request_.choices = 9;
+  EXPECT_EQ(of(), Servability::kBatchSmall);
+  request_.choices = 8;
+  EXPECT_EQ(of(), Servability::kNow);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  request_.kv_blocks = 1001;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+}
+
+TEST_F(CandidatesTest, PrefillWorkersMustHoldThePrompt) {
+  p0_.hello.set_kv_blocks(6);
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_}, request_), ElementsAre(Pair(1, 2)));
+  p0_.hello.set_kv_blocks(7);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+}
+
+class BrokenWorkerTest : public CandidatesTest {
+ protected:
+  void Break(WorkerView* worker) {
+    worker->breaker.Trip({}, "broken", MonotonicTime{}, &jitter_);
+  }
+  void Reopen(WorkerView* worker) {
+    ASSERT_TRUE(worker->breaker.Advance(worker->breaker.reopens()));
+  }
+  Jitter jitter_{1};
+};
+
+TEST_F(BrokenWorkerTest, GetsNothingWhileItsBreakerIsOpen) {
+  Break(&p0_);
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_}, request_), ElementsAre(Pair(1, 2)));
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)))
+      << "as if there were no prefill worker";
+  Break(&d2_);
+  EXPECT_EQ(ServabilityOf({{&d2_}}, request_), Servability::kNoWorker);
+}
+
+TEST_F(BrokenWorkerTest, GetsOneAttemptAtATimeOnTrial) {
+  Break(&p0_);
+  Reopen(&p0_);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  p0_.outstanding_attempts = 1;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty())
+      << "the trial is waited for";
+  EXPECT_EQ(StateName(p0_), "half_open");
+  EXPECT_EQ(Detail(p0_, MonotonicTime{}), "broken; on trial");
+}
+
+TEST_F(BrokenWorkerTest, IsDescribed) {
+  Break(&d2_);
+  EXPECT_EQ(StateName(d2_), "circuit_open");
+  EXPECT_EQ(Detail(d2_, d2_.breaker.reopens() - std::chrono::seconds(1)),
+            "broken; tried again in 1 s");
+  d2_.state = WorkerState::kDown;
+  d2_.detail = "reset";
+  EXPECT_EQ(StateName(d2_), "down");
+  EXPECT_EQ(Detail(d2_, MonotonicTime{}), "reset");
+}
+
+TEST_F(CandidatesTest, AWorkerThatJustJoinedGetsLittle) {
+  d2_.slow_start.Begin(MonotonicTime{}, std::chrono::seconds(10));
+  EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(0, 2), Pair(0, 3)));
+  d2_.outstanding_attempts = 1;
+  EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_), ElementsAre(Pair(0, 3)));
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ inline WorkerView MakePrefillView(uint32_t index) {
   view.state = WorkerState::kReady;
   view.hello.set_fingerprint(std::string(32, 'f'));
   view.hello.set_max_context_tokens(1000);
+  view.hello.set_kv_blocks(1000);
+  view.hello.set_max_sequences(8);
   view.load.set_granted_prefill_tokens(1);
   return view;
 }

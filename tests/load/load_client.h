@@ -1,0 +1,61 @@
+#ifndef BATON_TESTS_LOAD_LOAD_CLIENT_H_
+#define BATON_TESTS_LOAD_LOAD_CLIENT_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/monotonic_time.h"
+#include "proto/generation.grpc.pb.h"
+
+namespace baton::testing {
+
+// One request as its client saw it.
+struct Sample {
+  MonotonicTime start;
+  MonotonicTime first_token = kNever;
+  MonotonicTime end;
+  absl::StatusCode code = absl::StatusCode::kOk;
+  std::string message;
+  bool retry_info = false;
+
+  Duration took() const { return end - start; }
+  Duration ttft() const { return first_token - start; }
+  bool refused() const { return code == absl::StatusCode::kResourceExhausted; }
+};
+
+// Calls of many clients over one channel. Thread-safe.
+class LoadClient {
+ public:
+  explicit LoadClient(const std::string& address);
+  ~LoadClient();  // waits for all calls
+
+  // Returns at once.
+  void Send(const v1::GenerateRequest& request, const std::string& api_token,
+            Duration deadline);
+  // Waits until at most `most` calls are open.
+  void WaitUntilOpen(size_t most);
+  // The calls that have ended since the last time.
+  std::vector<Sample> Take();
+
+ private:
+  class Call;
+  void Ended(Sample sample);
+
+  std::unique_ptr<v1::Generation::Stub> stub_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t open_ = 0;
+  std::vector<Sample> ended_;
+};
+
+// The value that a part of `values` does not exceed, 0 without values.
+double Quantile(std::vector<double> values, double part);
+
+}  // namespace baton::testing
+
+#endif  // BATON_TESTS_LOAD_LOAD_CLIENT_H_
