@@ -104,6 +104,9 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
       return absl::InvalidArgumentError(
           "kv-blocks: expected either this or kv-pool (got both)");
     }
+    return absl::OkStatus();
+  });
+  parser->AddCheck({"step-timeout"}, [this] {
     if (step_timeout <= Duration::zero()) {
       return absl::InvalidArgumentError(
           "step-timeout: must be more than 0 (got 0ms)");
