@@ -344,6 +344,9 @@ class EventFuzzer {
     BATON_CHECK(!action.reason.empty());
     workers_[action.worker].up = false;
   }
+  void Take(const OpenSession& action) {
+    BATON_CHECK(!workers_[action.worker].up);
+  }
 
   FuzzInput input_;
   MonotonicTime now_{std::chrono::hours(1)};
