@@ -29,6 +29,7 @@ RouterCore::RouterCore(RouterOptions options,
 
 Actions RouterCore::Handle(Event event, MonotonicTime now) {
   now_ = now;
+  NoticeLateness();
   std::visit([this](auto&& value) { On(std::move(value)); }, std::move(event));
   RunTimers();
   if (std::exchange(sweep_, false)) SweepQueue();

@@ -188,6 +188,7 @@ class RouterCore {
   absl::Status CheckInTime(const AdmissionQueue::Item& item,
                            const WaitingWork& waiting);
   void Start(const AdmissionQueue::Item& item, const Candidate& place);
+  void NoticeLateness();
   void RunTimers();
   void CheckStalled(AttemptId attempt);
 
@@ -212,6 +213,8 @@ class RouterCore {
   MonotonicTime no_decode_since_;  // while no decode worker is ready
   bool had_decode_ = false;
   MonotonicTime next_sweep_ = kNever;
+  // This process was late itself: until then nobody counts as silent.
+  MonotonicTime hear_out_until_{};
   bool sweep_ = false;     // workers changed
   bool dispatch_ = false;  // something may be startable
   bool draining_ = false;

@@ -17,6 +17,10 @@ constexpr int kMaxBlockedPerPass = 64;
 constexpr Duration kUnavailableRetry = std::chrono::seconds(1);
 // A token generated is as much service as so many of a prompt.
 constexpr uint64_t kOutputWeight = 2;
+// A timer that fires so late, or later, says that this process stood still.
+constexpr Duration kLateness = std::chrono::milliseconds(500);
+// How long workers then have to be heard; they speak once a second.
+constexpr Duration kHearOut = std::chrono::milliseconds(1500);
 
 template <class Number>
 void Release(Number* total, Number amount) {
@@ -28,6 +32,14 @@ bool CountsSteps(AttemptPhase phase) {
 }
 
 }  // namespace
+
+// After a pause of this process (stopped, suspended, starved) the messages of
+// the meantime wait behind the tick, and the workers may have paused with it.
+void RouterCore::NoticeLateness() {
+  const MonotonicTime due = NextDeadline();
+  if (due == kNever || now_ < due + kLateness) return;
+  hear_out_until_ = now_ + kHearOut;
+}
 
 void RouterCore::RunTimers() {
   while (auto id = deadlines_.PopDue(now_)) {
@@ -66,9 +78,11 @@ void RouterCore::CheckStalled(AttemptId id) {
         workers_.Find(at_prefill ? *attempt.prefill : attempt.decode);
     progress = std::max(progress, worker->last_step);
   }
-  const MonotonicTime due = progress + (attempt.phase == AttemptPhase::kClosing
-                                            ? options_.closing_timeout
-                                            : options_.stall_timeout);
+  const MonotonicTime due =
+      std::max(progress + (attempt.phase == AttemptPhase::kClosing
+                               ? options_.closing_timeout
+                               : options_.stall_timeout),
+               hear_out_until_);
   if (now_ < due) {
     stalls_.Set(id, due);
     return;

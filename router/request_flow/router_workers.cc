@@ -114,7 +114,8 @@ void RouterCore::Break(WorkerView* worker, const absl::Status& why) {
 
 void RouterCore::CheckSilent(WorkerIndex index) {
   WorkerView* worker = workers_.Find(index);
-  const MonotonicTime due = worker->last_event + options_.silence_timeout;
+  const MonotonicTime due =
+      std::max(worker->last_event + options_.silence_timeout, hear_out_until_);
   if (now_ < due) {
     silences_.Set(index, due);
     return;

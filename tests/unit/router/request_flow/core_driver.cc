@@ -209,6 +209,11 @@ void CoreDriver::Handle(Event event) {
   for (const Action& action : core_.Handle(std::move(event), now_)) Do(action);
 }
 
+void CoreDriver::Suspend(Duration d) {
+  now_ += d;
+  Handle(Tick{});
+}
+
 void CoreDriver::Advance(Duration d) {
   const MonotonicTime end = now_ + d;
   while (core_.NextDeadline() <= end) {

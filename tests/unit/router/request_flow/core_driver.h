@@ -65,6 +65,7 @@ class CoreDriver {
 
   void Handle(Event event);
   void Advance(Duration d);  // with Ticks when they are due
+  void Suspend(Duration d);  // and one late Tick at its end
   MonotonicTime now() const { return now_; }
   RouterCore& core() { return core_; }
   uint64_t stale() const { return core_.counters().stale_events; }
