@@ -183,8 +183,8 @@ class RouterCore {
   absl::Status MayWait(const PlacementRequest& placement, MonotonicTime since);
   void SweepQueue();
   void DispatchQueue();
-  // DEADLINE_EXCEEDED when it would most likely not end in time and others
-  // wait for the place (ServiceTimes).
+  // RESOURCE_EXHAUSTED with RetryInfo when it would most likely not end in time
+  // and others wait for the place (ServiceTimes).
   absl::Status CheckInTime(const AdmissionQueue::Item& item,
                            const WaitingWork& waiting);
   void Start(const AdmissionQueue::Item& item, const Candidate& place);

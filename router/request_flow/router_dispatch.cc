@@ -391,11 +391,11 @@ absl::Status RouterCore::CheckInTime(const AdmissionQueue::Item& item,
   if (!needed.has_value() || now_ + *needed <= item.deadline) {
     return absl::OkStatus();
   }
-  return Reject(
-      Rejection::kDeadline,
-      absl::DeadlineExceededError(StrCat(
-          "queue: too late to start (such requests take ", Seconds(*needed),
-          " s, ", Seconds(item.deadline - now_), " s left)")));
+  absl::Status status = absl::ResourceExhaustedError(
+      StrCat("queue: too late to start (such requests take ", Seconds(*needed),
+             " s, ", Seconds(item.deadline - now_), " s left)"));
+  AddRetryInfo(&status, queue_.RetryDelay(now_));
+  return Reject(Rejection::kDeadline, std::move(status));
 }
 
 void RouterCore::Start(const AdmissionQueue::Item& item,

@@ -25,7 +25,11 @@ struct Sample {
 
   Duration took() const { return end - start; }
   Duration ttft() const { return first_token - start; }
-  bool refused() const { return code == absl::StatusCode::kResourceExhausted; }
+  // On arrival; a request that was given up after it had waited is late.
+  bool refused() const {
+    return code == absl::StatusCode::kResourceExhausted &&
+           !message.starts_with("queue: too late to start");
+  }
 };
 
 // Calls of many clients over one channel. Thread-safe.

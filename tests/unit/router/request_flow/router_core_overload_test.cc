@@ -141,7 +141,7 @@ TEST(OverloadTest, NoTimeLeftIsNotStartedWhileOthersWait) {
   driver.TakeLog();
   Grant(&driver, p, &granted);
   EXPECT_THAT(driver.TakeLog(),
-              ElementsAre("finish 21: DEADLINE_EXCEEDED", "reserve 1 #21"));
+              ElementsAre("finish 21: RESOURCE_EXHAUSTED", "reserve 1 #21"));
   EXPECT_EQ(driver.answer(RequestId(21)).status->message(),
             "queue: too late to start (such requests take 1 s, 0.9 s left)");
   EXPECT_EQ(Rejected(driver, Rejection::kDeadline), 1u);
