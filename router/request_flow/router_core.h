@@ -147,7 +147,9 @@ class RouterCore {
   // counting the message as stale.
   RequestFlow* FlowOf(AttemptId attempt, const WorkerView& worker);
 
-  void LoseSession(WorkerView* worker, const absl::Status& why);
+  // `blamed`: the worker's breaker counts it, if the worker was ready.
+  void LoseSession(WorkerView* worker, const absl::Status& why,
+                   bool blamed = true);
   void Break(WorkerView* worker, const absl::Status& why);
   // Only the newest session to a process is used: it has fenced the others.
   void HoldTwins(WorkerView* used);

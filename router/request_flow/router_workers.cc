@@ -64,9 +64,10 @@ void RouterCore::OnLoad(WorkerView* worker, const v1::WorkerLoad& load) {
   dispatch_ = true;
 }
 
-void RouterCore::LoseSession(WorkerView* worker, const absl::Status& why) {
+void RouterCore::LoseSession(WorkerView* worker, const absl::Status& why,
+                             bool blamed) {
   const bool was_up = worker->session_up();
-  const bool unexpected = worker->ready();
+  const bool unexpected = blamed && worker->ready();
   const std::string reason =
       StrCat(DisplayName(*worker), ": session lost: ", ToStd(why.message()));
   if (was_up) {
@@ -98,7 +99,7 @@ void RouterCore::HoldTwins(WorkerView* used) {
     if (twin->state != WorkerState::kDuplicate) {
       const std::string reason =
           StrCat("the same worker as ", used->address, ", which is used");
-      LoseSession(twin, absl::UnavailableError(reason));
+      LoseSession(twin, absl::UnavailableError(reason), /*blamed=*/false);
       out_.push_back(CloseSession{twin->index, reason, /*reopen=*/false});
     }
     WorkerTable::MarkDuplicate(twin, *used);

@@ -112,6 +112,14 @@ TEST(TwinTest, OneProcessUnderTwoAddressesIsUsedOnce) {
   EXPECT_EQ(info(1).state(), "ready");
   EXPECT_EQ(info(2).state(), "duplicate");
 
+  // Nobody is blamed for sessions that were closed in favour of the twin.
+  for (int i = 0; i < 20; ++i) {
+    const bool second = i % 2 == 0;
+    driver.Up(second ? b : a, hello);
+    EXPECT_EQ(info(second ? 2 : 1).state(), "ready");
+  }
+  driver.TakeLog();
+
   // A third address; then the one in use is removed.
   const WorkerIndex c(51);
   driver.Handle(WorkerAdded{c, v1::WORKER_ROLE_DECODE, "10.0.0.3:1"});
