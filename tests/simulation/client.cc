@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "common/base/strings.h"
 
 namespace baton::simulation {
@@ -171,6 +172,11 @@ void Client::Finished(const absl::Status& status, MonotonicTime now) {
       return;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kResourceExhausted:
+      // Hurried clients may be told at once that they would be late.
+      if (!plan_.patient &&
+          absl::StartsWith(status.message(), "queue: too late to start")) {
+        return;
+      }
       if (promise_.success && !cancelled &&
           (promise_.admission || absl::IsUnavailable(status))) {
         Violation(

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/prefill.grpc.pb.h"
+
 namespace baton {
 namespace {
 
@@ -44,7 +46,7 @@ class ToyWorker final : public Worker {
 class WorkerDrainTest : public testing::Test {
  protected:
   WorkerDrainTest() {
-    auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {});
+    auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {&service_});
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     requests_.StartServing();
@@ -55,6 +57,7 @@ class WorkerDrainTest : public testing::Test {
     return DrainWorker(worker_, *server_, requests_, timeout);
   }
 
+  v1::PrefillWorker::CallbackService service_;
   std::unique_ptr<RpcServer> server_;
   ShutdownRequests requests_;
   ToyWorker worker_;
