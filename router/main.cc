@@ -3,6 +3,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "common/base/core_dumps.h"
@@ -36,9 +37,23 @@ constexpr Duration kFlushTimeout = std::chrono::seconds(5);
 // Idle clients may take seconds to notice; their connections are cut.
 constexpr Duration kCloseTimeout = std::chrono::milliseconds(100);
 
+// gRPC ends a call that crosses its shutdown as CANCELLED, without a word. So
+// callers are refused as UNAVAILABLE until they have gone elsewhere.
+constexpr Duration kQuiet = std::chrono::milliseconds(300);
+constexpr Duration kLongestLinger = std::chrono::seconds(2);
+
+void LingerUntilQuiet(const GenerationService& service) {
+  const MonotonicTime end = MonotonicNow() + kLongestLinger;
+  uint64_t seen = 0;
+  do {
+    seen = service.generate_calls();
+    std::this_thread::sleep_for(kQuiet);
+  } while (service.generate_calls() != seen && MonotonicNow() < end);
+}
+
 // Returns the exit status of the process.
-int Drain(RouterDriver* driver, RpcServer* server, Duration timeout,
-          ShutdownRequests& requests) {
+int Drain(RouterDriver* driver, const GenerationService& service,
+          RpcServer* server, Duration timeout, ShutdownRequests& requests) {
   log::Info("draining: running requests have {} s", Seconds(timeout));
   driver->Drain();
   bool idle = false;
@@ -50,6 +65,7 @@ int Drain(RouterDriver* driver, RpcServer* server, Duration timeout,
     idle = driver->WaitUntilIdle(kEndTimeout);
     break;
   }
+  if (requests.count() < 2) LingerUntilQuiet(service);
   driver->WaitUntilClosed(kFlushTimeout);
   server->Shutdown(kCloseTimeout);
   if (idle) {
@@ -151,7 +167,7 @@ absl::Status Serve(const RouterConfig& config, ShutdownRequests& requests) {
 
   requests.WaitAbove(0, kNever);
   log::ExitProcess(
-      Drain(&driver, server.get(), config.drain_timeout, requests));
+      Drain(&driver, service, server.get(), config.drain_timeout, requests));
 }
 
 }  // namespace

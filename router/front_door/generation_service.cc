@@ -44,6 +44,7 @@ GenerationService::GenerationService(ServiceOptions options,
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  generate_calls_.fetch_add(1);
   const ClientMetadata& metadata = context->client_metadata();
   std::string label = AcceptRequestLabel(HeaderOf(metadata, "x-request-id"))
                           .value_or(NewLabel());

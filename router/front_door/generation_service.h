@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -48,6 +49,8 @@ class GenerationService final : public RawGeneration {
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
       const grpc::ByteBuffer* request) override;
+  // Calls of Generate so far.
+  uint64_t generate_calls() const { return generate_calls_.load(); }
   grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
                                      const grpc::ByteBuffer* request,
                                      grpc::ByteBuffer* response) override;
@@ -89,6 +92,7 @@ class GenerationService final : public RawGeneration {
   RouterDriver* const driver_;
   const Authenticator authenticator_;
   OpenRequests open_requests_;
+  std::atomic<uint64_t> generate_calls_{0};
 };
 
 }  // namespace baton::router

@@ -15,7 +15,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::UnorderedElementsAreArray;
 
 enum class Phase {
@@ -276,20 +275,6 @@ TEST_P(PlacedPhaseTest, SilenceClosesTheSessionAndReplays) {
               Contains(StrCat("close ", d_.value(), ": silent for 10 s")));
   EXPECT_FALSE(driver_.answer(id_).status.has_value());
   ExpectReplayAt(p2, d2);
-}
-
-TEST_P(PlacedPhaseTest, ALateRouterHearsItsWorkersOut) {
-  Reach();
-  v1::WorkerLoad load;
-  load.set_granted_prefill_tokens(1 << 20);
-  driver_.Suspend(seconds(30));
-  driver_.Advance(std::chrono::milliseconds(1400));
-  EXPECT_THAT(driver_.TakeLog(), IsEmpty());
-  if (!alone()) driver_.Load(p_, load);
-  driver_.Load(d_, load);
-  driver_.Advance(std::chrono::milliseconds(1400));
-  EXPECT_THAT(driver_.TakeLog(), Not(Contains(HasSubstr("close"))));
-  EXPECT_FALSE(driver_.answer(id_).status.has_value());
 }
 
 TEST_P(PlacedPhaseTest, AttemptWithoutProgressIsReplayed) {

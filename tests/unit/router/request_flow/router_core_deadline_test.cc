@@ -1,4 +1,5 @@
 // Deadlines are the router's: what a worker's clock says is not final.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/unit/router/request_flow/core_driver.h"
@@ -7,6 +8,10 @@ namespace baton::router {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(RouterCoreDeadlineTest, AWorkerWhoseClockRunsAheadDoesNotEndTheRequest) {
   CoreDriver driver;
@@ -33,6 +38,25 @@ TEST(RouterCoreDeadlineTest, AtTheDeadlineTheRequestEnds) {
                 absl::StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(driver.answer(id).status.has_value());
   EXPECT_TRUE(absl::IsDeadlineExceeded(*driver.answer(id).status));
+}
+
+TEST(RouterCoreDeadlineTest, ALateRouterHearsItsWorkersOut) {
+  CoreDriver driver;
+  const WorkerIndex prefill = driver.AddPrefill("p");
+  const WorkerIndex decode = driver.AddDecode("d");
+  const RequestId id = driver.Ask(10, 1, 8, seconds(60));
+  driver.Reserved(decode, driver.last_attempt());
+  driver.TakeLog();
+  v1::WorkerLoad load;
+  load.set_granted_prefill_tokens(1 << 20);
+  driver.Suspend(seconds(30));
+  driver.Advance(std::chrono::milliseconds(1400));
+  EXPECT_THAT(driver.TakeLog(), IsEmpty());
+  driver.Load(prefill, load);
+  driver.Load(decode, load);
+  driver.Advance(std::chrono::milliseconds(1400));
+  EXPECT_THAT(driver.TakeLog(), Not(Contains(HasSubstr("close"))));
+  EXPECT_FALSE(driver.answer(id).status.has_value());
 }
 
 }  // namespace
