@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -34,7 +35,8 @@ int Count(const std::string& text, const std::string& part) {
 }
 
 TEST(TwinWorkerTest, IsUsedOnceAndSaysSo) {
-  const std::string folder = ::testing::TempDir();
+  std::string folder = ::testing::TempDir() + "baton-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const auto model = WriteTinyModel(folder, {});
   ASSERT_TRUE(model.ok()) << model.status();
   auto worker = Process::Start(
