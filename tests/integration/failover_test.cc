@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <atomic>
 #include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "tests/support/process_cluster.h"
+#include "tests/support/random_cancels.h"
 
 namespace baton::testing {
 namespace {
@@ -47,15 +47,6 @@ class FailoverTest : public ::testing::Test {
     cluster_ = *std::move(cluster);
   }
 
-  void ExpectSame(const Answer& got, const Answer& want) {
-    ASSERT_TRUE(got.status.ok()) << got.status;
-    EXPECT_EQ(got.tokens, want.tokens);
-    EXPECT_EQ(got.logprobs, want.logprobs);
-    EXPECT_EQ(got.text, want.text);
-    EXPECT_EQ(got.usage.completion_tokens(), want.usage.completion_tokens());
-    EXPECT_EQ(got.usage.prompt_tokens(), want.usage.prompt_tokens());
-  }
-
   int WorkerOf(const std::string& id) {
     return id.empty() ? -1 : id.back() - '0';
   }
@@ -85,7 +76,7 @@ TEST_F(FailoverTest, PrefillWorkerKilledInMidPrefill) {
   ASSERT_GE(victim, 0) << "no prefill was seen running";
   cluster_->prefill(victim).Signal(SIGKILL);
   client.join();
-  ExpectSame(answer, calm);
+  EXPECT_EQ(SameAnswer(answer, calm), absl::OkStatus());
   EXPECT_GE(answer.served.replays(), 1u);
   EXPECT_EQ(WorkerOf(answer.served.prefill_worker()), 1 - victim);
   EXPECT_EQ(cluster_->WaitPoolsIdle(std::chrono::seconds(10)),
@@ -113,7 +104,7 @@ TEST_F(FailoverTest, DecodeWorkerKilledInMidStream) {
         return true;
       });
   ASSERT_TRUE(killed);
-  ExpectSame(answer, calm);
+  EXPECT_EQ(SameAnswer(answer, calm), absl::OkStatus());
   EXPECT_GE(answer.served.replays(), 1u);
   EXPECT_EQ(cluster_->WaitPoolsIdle(std::chrono::seconds(10)),
             absl::OkStatus());
@@ -151,39 +142,17 @@ TEST_F(FailoverTest, OnlyDecodeWorkerKilledThenRestarted) {
 
 TEST_F(FailoverTest, TwoHundredCancelsLeaveNothingBehind) {
   Start(1, 1, {"--step-tokens=32"});
-  std::atomic<int> next = 0, cancelled = 0, finished = 0, other = 0;
-  std::vector<std::thread> clients;
-  for (int c = 0; c < 8; ++c) {
-    clients.emplace_back([&, c] {
-      std::mt19937 random(static_cast<uint32_t>(c));
-      while (next.fetch_add(1) < 200) {
-        const v1::GenerateRequest request =
-            Request(1 + static_cast<int>(random() % 300), 40, true);
-        grpc::ClientContext context;
-        auto reader = cluster_->stub().Generate(&context, request);
-        const auto after = std::chrono::milliseconds(random() % 600);
-        std::thread killer([&] {
-          std::this_thread::sleep_for(after);
-          context.TryCancel();
-        });
-        v1::GenerateEvent event;
-        while (reader->Read(&event)) {
-        }
-        const grpc::Status status = reader->Finish();
-        killer.join();
-        if (status.error_code() == grpc::StatusCode::CANCELLED) {
-          ++cancelled;
-        } else if (status.ok()) {
-          ++finished;
-        } else {
-          ++other;
-        }
-      }
-    });
-  }
-  for (std::thread& client : clients) client.join();
-  EXPECT_EQ(other, 0);
-  EXPECT_GT(cancelled, 20);
+  const CancelledEnds ends = CancelAtRandom(
+      cluster_->stub(),
+      {.clients = 8,
+       .requests = 200,
+       .make_request =
+           [](std::mt19937* random) {
+             return Request(1 + static_cast<int>((*random)() % 300), 40, true);
+           },
+       .longest = std::chrono::milliseconds(600)});
+  EXPECT_EQ(ends.other, 0);
+  EXPECT_GT(ends.cancelled, 20);
   EXPECT_EQ(cluster_->WaitPoolsIdle(std::chrono::seconds(15)),
             absl::OkStatus());
   for (Process* worker : {&cluster_->prefill(0), &cluster_->decode(0)}) {

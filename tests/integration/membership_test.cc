@@ -2,7 +2,6 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <mutex>
 #include <random>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/support/process_cluster.h"
+#include "tests/support/random_cancels.h"
 #include "tests/support/tiny_model.h"
 
 namespace baton::testing {
@@ -114,35 +114,18 @@ TEST_F(MembershipTest, TwoWorkersOfOneName) {
 
 TEST_F(MembershipTest, AThousandAbortsLeaveNothingBehind) {
   Start(Tiny());
-  std::atomic<int> next = 0, cancelled = 0, finished = 0, other = 0;
-  std::vector<std::thread> clients;
-  for (int c = 0; c < 12; ++c) {
-    clients.emplace_back([&, c] {
-      std::mt19937 random(static_cast<uint32_t>(c));
-      while (next.fetch_add(1) < 1000) {
-        const v1::GenerateRequest request =
-            Request(1 + static_cast<int>(random() % 1200), 200, random() % 100);
-        grpc::ClientContext context;
-        auto reader = cluster_->stub().Generate(&context, request);
-        const auto after = std::chrono::microseconds(random() % 120'000);
-        std::thread killer([&] {
-          std::this_thread::sleep_for(after);
-          context.TryCancel();
-        });
-        v1::GenerateEvent event;
-        while (reader->Read(&event)) {
-        }
-        const grpc::Status status = reader->Finish();
-        killer.join();
-        ++(status.ok()                                          ? finished
-           : status.error_code() == grpc::StatusCode::CANCELLED ? cancelled
-                                                                : other);
-      }
-    });
-  }
-  for (std::thread& client : clients) client.join();
-  EXPECT_EQ(other, 0);
-  EXPECT_GT(cancelled, 500);
+  const CancelledEnds ends = CancelAtRandom(
+      cluster_->stub(), {.clients = 12,
+                         .requests = 1000,
+                         .make_request =
+                             [](std::mt19937* random) {
+                               return Request(
+                                   1 + static_cast<int>((*random)() % 1200),
+                                   200, (*random)() % 100);
+                             },
+                         .longest = std::chrono::milliseconds(120)});
+  EXPECT_EQ(ends.other, 0);
+  EXPECT_GT(ends.cancelled, 500);
   EXPECT_EQ(cluster_->WaitPoolsIdle(std::chrono::seconds(15)),
             absl::OkStatus());
   for (Process* worker : {&cluster_->prefill(0), &cluster_->decode(0)}) {

@@ -33,6 +33,10 @@ class SlowClientTest : public UnharmedClusterTest {
     return v1::Generation::NewStub(grpc::CreateCustomChannel(
         router.address(), grpc::InsecureChannelCredentials(), arguments));
   }
+  auto StartImpatientRouter() {
+    return StartRouter(
+        "impatient", {"--slow-client-timeout=1s", "--max-unread-bytes=64KiB"});
+  }
   static bool WaitMetric(const Process& router, const std::string& name,
                          double value) {
     const MonotonicTime end = MonotonicNow() + seconds(20);
@@ -46,8 +50,7 @@ class SlowClientTest : public UnharmedClusterTest {
 };
 
 TEST_F(SlowClientTest, IsCutOffAndItsBlocksComeBack) {
-  const auto router = StartRouter(
-      "impatient", {"--slow-client-timeout=1s", "--max-unread-bytes=64KiB"});
+  const auto router = StartImpatientRouter();
   ASSERT_NE(router, nullptr);
   const auto slow = TightClient(*router);
   grpc::ClientContext context;
@@ -81,8 +84,7 @@ TEST_F(SlowClientTest, IsCutOffAndItsBlocksComeBack) {
 }
 
 TEST_F(SlowClientTest, AReadingOneGetsTheSameAnswerWhole) {
-  const auto router = StartRouter(
-      "impatient", {"--slow-client-timeout=1s", "--max-unread-bytes=64KiB"});
+  const auto router = StartImpatientRouter();
   ASSERT_NE(router, nullptr);
   const auto client = TightClient(*router);
   grpc::ClientContext context;
