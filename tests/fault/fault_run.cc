@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -83,6 +84,19 @@ absl::Status JudgeAnswer(const FaultRun& run, const Answer& got,
 }
 
 }  // namespace
+
+absl::StatusOr<ClusterOptions> TwoOfEach(
+    std::vector<std::string> router_flags) {
+  auto model = SmolLm2Path();
+  if (!model.ok()) return model.status();
+  ClusterOptions options;
+  options.model = *model;
+  options.routers = options.prefill = options.decode = 2;
+  options.worker_flags = {"--threads=1", "--kv-blocks=400"};
+  options.decode_flags = {"--disaggregation=always"};
+  options.router_flags = std::move(router_flags);
+  return options;
+}
 
 absl::StatusOr<std::unique_ptr<FaultedCluster>> FaultedCluster::Start(
     const ClusterOptions& options) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "tests/fault/fault.h"
 #include "tests/support/process_cluster.h"
 
@@ -34,6 +35,9 @@ class FaultedCluster {
   std::map<std::string, Answer> calm_;   // by serialized request
   std::map<std::string, double> pools_;  // by worker: all its blocks
 };
+
+// Two of every role on the real model; KV is always handed over.
+absl::StatusOr<ClusterOptions> TwoOfEach(std::vector<std::string> router_flags);
 
 struct FaultRun {
   v1::GenerateRequest request;

@@ -18,15 +18,9 @@ constexpr auto kDrain = std::chrono::seconds(45);
 class RollingRestartTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto model = SmolLm2Path();
-    ASSERT_TRUE(model.ok()) << model.status();
-    ClusterOptions options;
-    options.model = *model;
-    options.routers = options.prefill = options.decode = 2;
-    options.worker_flags = {"--threads=1", "--kv-blocks=400"};
-    options.decode_flags = {"--disaggregation=always"};
-    options.router_flags = {"--startup-grace=10s"};
-    auto cluster = FaultedCluster::Start(options);
+    auto options = TwoOfEach({"--startup-grace=10s"});
+    ASSERT_TRUE(options.ok()) << options.status();
+    auto cluster = FaultedCluster::Start(*options);
     ASSERT_TRUE(cluster.ok()) << cluster.status();
     cluster_ = *std::move(cluster);
   }
