@@ -2,6 +2,7 @@
 // forward pass where a mutated file still loads.
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -52,7 +53,7 @@ void CheckMetadata(const GgufFile& file) {
 void CheckTensorsInside(const GgufFile& file,
                         absl::Span<const std::byte> bytes) {
   std::set<std::string_view> names;
-  const std::byte* free_from = bytes.data();
+  std::map<const std::byte*, const std::byte*> ranges;
   for (const GgufTensor& tensor : file.tensors()) {
     BATON_CHECK(names.insert(tensor.name).second);
     BATON_CHECK(file.FindTensor(tensor.name) == &tensor);
@@ -63,9 +64,12 @@ void CheckTensorsInside(const GgufFile& file,
     BATON_CHECK(tensor.elements() > 0);
     BATON_CHECK(tensor.data.size() ==
                 tensor.elements() / type->block_elements * type->block_bytes);
-    BATON_CHECK(tensor.data.begin() >= free_from);
-    BATON_CHECK(tensor.data.end() <= bytes.end());
-    free_from = tensor.data.end();
+    BATON_CHECK(ranges.emplace(tensor.data.begin(), tensor.data.end()).second);
+  }
+  const std::byte* free_from = bytes.data();
+  for (const auto& [begin, end] : ranges) {
+    BATON_CHECK(begin >= free_from && end <= bytes.end());
+    free_from = end;
   }
 }
 
