@@ -1,7 +1,6 @@
 // baton-bench-model: tokens per second of one model on this machine, prefill
-// and decode apart, in the manner of llama-bench.
+// and decode apart, beside what the machine's memory and arithmetic allow.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,184 +8,227 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "common/engine/engine.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/model_file/gguf.h"
 #include "kernels/cpu/cpu_backend.h"
-#include "tests/support/generation.h"
+#include "nlohmann/json.hpp"
+#include "tests/bench/machine_probes.h"
+#include "tests/bench/model_bench.h"
+#include "tests/bench/roofline.h"
 #include "tests/support/model_under_test.h"
 
 namespace baton {
 namespace {
+
+using nlohmann::json;
 
 struct BenchFlags {
   std::string model;
   std::vector<uint32_t> prompts = {512};
   uint32_t generate = 128;
   std::vector<uint32_t> batches = {1};
-  uint32_t depth = 0;
+  std::vector<uint32_t> depths = {0};
   uint32_t chunk = 512;
   std::vector<int> threads = {
       static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
   std::vector<std::string> isas = {"auto"};
-  std::string kv_type = "f16";
+  std::vector<std::string> kv_types = {"f16"};
   uint32_t repetitions = 3;
+  bool json = false;
 };
 
-struct Speed {
-  double mean = 0;  // tokens per second
-  double deviation = 0;
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// One loaded model and what its backend can do at best.
+struct Setup {
+  ModelUnderTest loaded;
+  std::unique_ptr<ModelBench> bench;
+  std::unique_ptr<Roofline> roofline;
+  MachinePeaks peaks;
 };
 
-Speed Summarize(const std::vector<double>& speeds) {
-  Speed speed;
-  for (const double s : speeds) speed.mean += s / speeds.size();
-  double squares = 0;
-  for (const double s : speeds) squares += (s - speed.mean) * (s - speed.mean);
-  if (speeds.size() > 1)
-    speed.deviation = std::sqrt(squares / (speeds.size() - 1));
-  return speed;
-}
+// One line of the report.
+struct Case {
+  const Setup* setup;
+  bool decode;
+  uint32_t tokens;  // of the prompt, or steps to decode
+  uint32_t batch;
+  uint32_t depth;
+  std::vector<double> seconds = {};  // per repetition
+  std::vector<double> limits = {};   // the same, as the roofline allows
 
-std::shared_ptr<const SamplingParams> Greedy() {
-  const auto params = std::make_shared<SamplingParams>();
-  params->temperature = 0;
-  return params;
-}
-
-// Feeds the same text to every sequence and times the steps.
-class Bench {
- public:
-  Bench(const Model& model, uint32_t max_rows)
-      : model_(model),
-        engine_(&model, max_rows),
-        vocabulary_(static_cast<uint32_t>(model.config().vocabulary)) {}
-
-  // Seconds to prefill `tokens` positions and draw once.
-  double Prefill(uint32_t tokens, uint32_t chunk) {
-    const SequenceKv kv(model_.kv_layout(), tokens);
-    return Feed(kv, 0, tokens, chunk, /*draw_at_end=*/true);
+  double count() const { return double{1} * tokens * batch; }
+  std::string Name() const {
+    std::string name = StrCat(decode ? "tg" : "pp", tokens);
+    if (batch > 1) name += StrCat(" x ", batch);
+    if (depth > 0) name += StrCat(" @ d", depth);
+    return name;
   }
-
-  // Seconds for `steps` steps of `batch` sequences that hold `depth` tokens.
-  double Decode(uint32_t batch, uint32_t depth, uint32_t steps,
-                uint32_t chunk) {
-    std::vector<SequenceKv> kv;
-    for (uint32_t i = 0; i < batch; ++i) {
-      kv.emplace_back(model_.kv_layout(), depth + steps);
-      Feed(kv.back(), 0, depth, chunk, /*draw_at_end=*/false);
-    }
-    double seconds = 0;
-    std::vector<TokenId> next = PseudoText(batch, vocabulary_, 2);
-    for (uint32_t step = 0; step < steps; ++step) {
-      std::vector<StepSpan> spans;
-      for (uint32_t i = 0; i < batch; ++i) {
-        spans.push_back(
-            {{next[i]}, depth + step, kv[i].blocks(), {Draw(depth + step)}});
-      }
-      const StepResult result = Run(spans, &seconds);
-      for (uint32_t i = 0; i < batch; ++i) {
-        next[i] = result.spans[i].draws.front().token;
-      }
-    }
-    return seconds;
-  }
-
- private:
-  DrawRequest Draw(uint32_t position) const {
-    DrawRequest draw;
-    draw.params = greedy_;
-    draw.position = position + 1;
-    return draw;
-  }
-
-  double Feed(const SequenceKv& kv, uint32_t first, uint32_t tokens,
-              uint32_t chunk, bool draw_at_end) {
-    const std::vector<TokenId> text = PseudoText(tokens, vocabulary_, 1);
-    double seconds = 0;
-    for (uint32_t done = 0; done < tokens; done += chunk) {
-      const uint32_t rows = std::min(chunk, tokens - done);
-      StepSpan span{{text.begin() + done, text.begin() + done + rows},
-                    first + done,
-                    kv.blocks(),
-                    {}};
-      if (draw_at_end && done + rows == tokens) {
-        span.draws.push_back(Draw(done + rows - 1));
-      }
-      Run({span}, &seconds);
-    }
-    return seconds;
-  }
-
-  StepResult Run(const std::vector<StepSpan>& spans, double* seconds) {
-    absl::StatusOr<StepResult> result = engine_.Step(spans);
-    if (!result.ok()) {
-      std::fprintf(stderr, "baton-bench-model: %s\n",
-                   result.status().ToString().c_str());
-      std::exit(1);
-    }
-    *seconds += Seconds(result->elapsed);
-    return *std::move(result);
-  }
-
-  const Model& model_;
-  Engine engine_;
-  uint32_t vocabulary_;
-  std::shared_ptr<const SamplingParams> greedy_ = Greedy();
 };
 
-template <class Run>
-void Report(const ModelUnderTest& loaded, uint32_t repetitions,
-            const std::string& test, uint32_t tokens, Run run) {
-  std::vector<double> speeds;
-  run();
-  for (uint32_t i = 0; i < repetitions; ++i) speeds.push_back(tokens / run());
-  const Speed speed = Summarize(speeds);
-  std::printf("| %-12s | %7d | %4s | %-16s | %9.2f ± %-7.2f |\n",
-              std::string(loaded.backend->name()).c_str(),
-              loaded.backend->threads(),
-              std::string(KvTypeName(loaded.model->kv_layout().type)).c_str(),
-              test.c_str(), speed.mean, speed.deviation);
-  std::fflush(stdout);
-}
-
-void RunTests(const BenchFlags& flags, const ModelUnderTest& loaded) {
-  const uint32_t largest_batch =
+absl::StatusOr<Setup> Load(const BenchFlags& flags, kernels::Isa isa,
+                           int threads, const std::string& kv_type) {
+  BATON_ASSIGN_OR_RETURN(
+      auto backend, kernels::MakeCpuBackend({.isa = isa, .threads = threads}));
+  Setup setup;
+  BATON_ASSIGN_OR_RETURN(
+      setup.loaded, ModelUnderTest::Load(
+                        flags.model, std::move(backend),
+                        {.kv_type = kv_type == "f32" ? kernels::KvType::kF32
+                                                     : kernels::KvType::kF16}));
+  const uint32_t rows =
       *std::max_element(flags.batches.begin(), flags.batches.end());
-  Bench bench(*loaded.model, std::max(flags.chunk, largest_batch));
-  for (const uint32_t prompt : flags.prompts) {
-    if (prompt == 0) continue;
-    Report(loaded, flags.repetitions, "pp" + std::to_string(prompt), prompt,
-           [&] { return bench.Prefill(prompt, flags.chunk); });
+  setup.bench =
+      std::make_unique<ModelBench>(*setup.loaded.model, rows, flags.chunk);
+  BATON_ASSIGN_OR_RETURN(const auto file, GgufFile::Open(flags.model));
+  setup.roofline = std::make_unique<Roofline>(*file, *setup.loaded.model);
+  return setup;
+}
+
+std::vector<Case> PlanCases(const BenchFlags& flags,
+                            const std::vector<Setup>& setups) {
+  std::vector<Case> cases;
+  for (const Setup& setup : setups) {
+    for (const uint32_t depth : flags.depths) {
+      for (const uint32_t prompt : flags.prompts) {
+        if (prompt > 0) cases.push_back({&setup, false, prompt, 1, depth});
+      }
+      for (const uint32_t batch : flags.batches) {
+        if (flags.generate == 0) continue;
+        cases.push_back({&setup, true, flags.generate, batch, depth});
+      }
+    }
   }
-  if (flags.generate == 0) return;
-  for (const uint32_t batch : flags.batches) {
-    std::string test = "tg" + std::to_string(flags.generate);
-    if (batch > 1) test += " x " + std::to_string(batch);
-    if (flags.depth > 0) test += " @ d" + std::to_string(flags.depth);
-    Report(loaded, flags.repetitions, test, flags.generate * batch, [&] {
-      return bench.Decode(batch, flags.depth, flags.generate, flags.chunk);
-    });
+  return cases;
+}
+
+// Runs a case once and puts the roofline of the same moment beside it.
+absl::Status RunOnce(const BenchFlags& flags, Case* test) {
+  const Setup& setup = *test->setup;
+  const int threads = setup.loaded.backend->threads();
+  const double bandwidth =
+      ReadBandwidth(static_cast<size_t>(
+                        setup.roofline->DecodeBytes(test->batch, test->depth)),
+                    threads);
+  if (test->decode) {
+    BATON_ASSIGN_OR_RETURN(
+        const std::vector<double> steps,
+        setup.bench->Decode(test->batch, test->depth, test->tokens));
+    double sum = 0, limit = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      sum += steps[i];
+      limit += setup.roofline->DecodeSeconds(
+          test->batch, test->depth + static_cast<uint32_t>(i), setup.peaks,
+          bandwidth);
+    }
+    test->seconds.push_back(sum);
+    test->limits.push_back(limit);
+    return absl::OkStatus();
   }
+  BATON_ASSIGN_OR_RETURN(const double seconds,
+                         setup.bench->Prefill(test->tokens, test->depth));
+  test->seconds.push_back(seconds);
+  test->limits.push_back(setup.roofline->PrefillSeconds(
+      test->tokens, test->depth, flags.chunk, setup.peaks, bandwidth));
+  return absl::OkStatus();
+}
+
+struct Figures {
+  double median, lowest, highest;  // tokens per second
+  double limit;
+};
+
+Figures Summarize(const Case& test) {
+  const double count = test.count();
+  const auto [least, most] =
+      std::minmax_element(test.seconds.begin(), test.seconds.end());
+  return {count / Median(test.seconds), count / *most, count / *least,
+          count / Median(test.limits)};
+}
+
+void PrintTable(const std::vector<Case>& cases,
+                const std::vector<Setup>& setups) {
+  for (const Setup& setup : setups) {
+    std::printf(
+        "%s, %d threads: int8 %.0f GOPS, fp32 %.0f GFLOPS, hand-over "
+        "%.2f us\n",
+        std::string(setup.loaded.backend->name()).c_str(),
+        setup.loaded.backend->threads(), setup.peaks.int8 * 1e-9,
+        setup.peaks.fp32 * 1e-9, setup.peaks.barrier_seconds * 1e6);
+  }
+  std::printf(
+      "\n| backend      | threads |   kv | test             |  tokens/s | "
+      "lowest..highest     | of limit |\n|---|---|---|---|---|---|---|\n");
+  for (const Case& test : cases) {
+    const Figures f = Summarize(test);
+    const ModelUnderTest& loaded = test.setup->loaded;
+    std::printf(
+        "| %-12s | %7d | %4s | %-16s | %9.2f | %9.2f..%-9.2f | %6.0f %% |\n",
+        std::string(loaded.backend->name()).c_str(), loaded.backend->threads(),
+        std::string(KvTypeName(loaded.model->kv_layout().type)).c_str(),
+        test.Name().c_str(), f.median, f.lowest, f.highest,
+        100 * f.median / f.limit);
+  }
+}
+
+void PrintJson(const std::vector<Case>& cases) {
+  json report = json::array();
+  for (const Case& test : cases) {
+    const Figures f = Summarize(test);
+    const ModelUnderTest& loaded = test.setup->loaded;
+    const MachinePeaks& peaks = test.setup->peaks;
+    report.push_back(
+        {{"model", loaded.model->config().name},
+         {"backend", std::string(loaded.backend->name())},
+         {"threads", loaded.backend->threads()},
+         {"kv_type", std::string(KvTypeName(loaded.model->kv_layout().type))},
+         {"test", test.Name()},
+         {"tokens", test.tokens},
+         {"batch", test.batch},
+         {"depth", test.depth},
+         {"tokens_per_second", f.median},
+         {"tokens_per_second_lowest", f.lowest},
+         {"tokens_per_second_highest", f.highest},
+         {"limit_tokens_per_second", f.limit},
+         {"probe_int8_ops_per_second", peaks.int8},
+         {"probe_fp32_flops_per_second", peaks.fp32},
+         {"probe_barrier_seconds", peaks.barrier_seconds}});
+  }
+  std::printf("%s\n", report.dump(2).c_str());
 }
 
 absl::Status RunAll(const BenchFlags& flags) {
-  std::printf(
-      "| backend      | threads |   kv | test             |            "
-      "tokens/s |\n|---|---|---|---|---|\n");
+  std::vector<Setup> setups;
   for (const std::string& isa_name : flags.isas) {
-    const auto isa = kernels::ParseIsa(isa_name);
-    if (!isa.ok()) return isa.status();
+    BATON_ASSIGN_OR_RETURN(const kernels::Isa isa, kernels::ParseIsa(isa_name));
     for (const int threads : flags.threads) {
-      auto backend = kernels::MakeCpuBackend({.isa = *isa, .threads = threads});
-      if (!backend.ok()) return backend.status();
-      const auto loaded = ModelUnderTest::Load(
-          flags.model, *std::move(backend),
-          {.kv_type = flags.kv_type == "f32" ? kernels::KvType::kF32
-                                             : kernels::KvType::kF16});
-      if (!loaded.ok()) return loaded.status();
-      RunTests(flags, *loaded);
+      for (const std::string& kv_type : flags.kv_types) {
+        BATON_ASSIGN_OR_RETURN(Setup setup, Load(flags, isa, threads, kv_type));
+        setup.peaks = ProbePeaks(isa, threads);
+        setups.push_back(std::move(setup));
+      }
     }
   }
+  std::vector<Case> cases = PlanCases(flags, setups);
+  // Every case once before any case again: a slow minute of the machine hits
+  // all of them.
+  for (uint32_t i = 0; i <= flags.repetitions; ++i) {
+    for (size_t c = 0; c < cases.size(); ++c) {
+      std::fprintf(stderr, "\r%s %u/%u: %-40s", i == 0 ? "warm-up" : "run", i,
+                   flags.repetitions, cases[c].Name().c_str());
+      BATON_RETURN_IF_ERROR(RunOnce(flags, &cases[c]));
+    }
+    if (i == 0) {
+      for (Case& test : cases) test.seconds.clear(), test.limits.clear();
+    }
+  }
+  std::fprintf(stderr, "\r%-60s\r", "");
+  flags.json ? PrintJson(cases) : PrintTable(cases, setups);
   return absl::OkStatus();
 }
 
@@ -197,20 +239,23 @@ int main(int argc, char** argv) {
   baton::BenchFlags flags;
   CLI::App app(
       "Measures tokens per second of a model: prefill of a prompt (pp) and "
-      "generation (tg), mean and deviation over repetitions after a warm-up.");
-  app.add_option("-m,--model", flags.model, "GGUF file")
+      "generation (tg), the median over repetitions that take turns, beside "
+      "the limit of the machine's memory and arithmetic probed in the same "
+      "run.");
+  app.add_option("-m,--model,file", flags.model, "GGUF file")
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("-p,--prompt", flags.prompts, "prompt tokens, a list")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("-n,--generate", flags.generate, "tokens to generate")
+  app.add_option("-n,--gen,--generate", flags.generate, "tokens to generate")
       ->capture_default_str();
   app.add_option("-b,--batch", flags.batches, "sequences decoded together")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("-d,--depth", flags.depth, "tokens held before generation")
+  app.add_option("-d,--depth", flags.depths, "tokens cached before, a list")
+      ->delimiter(',')
       ->capture_default_str();
   app.add_option("-c,--chunk", flags.chunk, "prefill chunk in tokens")
       ->check(CLI::Range(1, 1 << 16))
@@ -222,17 +267,19 @@ int main(int argc, char** argv) {
   app.add_option("--isa", flags.isas, "auto, scalar, avx2, avx512; a list")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--kv", flags.kv_type, "KV cache type")
+  app.add_option("--kv", flags.kv_types, "KV cache types, a list")
+      ->delimiter(',')
       ->check(CLI::IsMember({"f16", "f32"}))
       ->capture_default_str();
   app.add_option("-r,--repetitions", flags.repetitions, "of each test")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_flag("--json", flags.json, "print JSON");
   CLI11_PARSE(app, argc, argv);
 
   const absl::Status status = baton::RunAll(flags);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "baton-bench-model: %s\n",
+  std::fprintf(stderr, "\nbaton-bench-model: %s\n",
                std::string(status.message()).c_str());
   return 2;
 }
