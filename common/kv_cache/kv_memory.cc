@@ -20,12 +20,10 @@ absl::StatusOr<std::unique_ptr<KvMemory>> KvMemory::Create(
                      layout.kv_heads, ", head_dim ", layout.head_dim,
                      ", blocks ", blocks, "; all must be positive"));
   }
-  size_t bytes = kernels::KvElementBytes(layout.type);
+  size_t bytes = 2 * layout.head_bytes();
   for (const size_t factor :
-       {size_t{2 * kernels::KvLayout::kTokens},
-        static_cast<size_t>(layout.layers),
-        static_cast<size_t>(layout.kv_heads),
-        static_cast<size_t>(layout.head_dim), static_cast<size_t>(blocks)}) {
+       {static_cast<size_t>(layout.layers),
+        static_cast<size_t>(layout.kv_heads), static_cast<size_t>(blocks)}) {
     if (__builtin_mul_overflow(bytes, factor, &bytes) ||
         bytes > std::numeric_limits<size_t>::max() / 2) {
       return absl::InvalidArgumentError(

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+
+#include "kernels/cpu/kv_store.h"
 
 namespace baton::kernels::cpu {
 namespace {
@@ -10,35 +11,10 @@ namespace {
 constexpr int kQueryVectors = 48;  // (row, head) pairs of one item
 constexpr int kStoreRows = 16;
 
-// Writes one head of one position; K is strided by the block's tokens.
-template <typename T>
-void WriteHead(const KvLayout& layout, int layer, int kv_head, int position,
-               const T* k, const T* v, std::byte* block) {
-  const int token = position % KvLayout::kTokens;
-  auto* keys =
-      reinterpret_cast<T*>(block + layout.k_offset(layer, kv_head)) + token;
-  for (int d = 0; d < layout.head_dim; ++d) keys[d * KvLayout::kTokens] = k[d];
-  auto* values = reinterpret_cast<T*>(block + layout.v_offset(layer, kv_head)) +
-                 token * layout.head_dim;
-  std::memcpy(values, v, layout.head_dim * sizeof(T));
-}
-
-template <typename T>
-void WriteRow(const KvLayout& layout, int layer, int position, const T* k,
-              const T* v, std::byte* block) {
-  for (int h = 0; h < layout.kv_heads; ++h) {
-    WriteHead(layout, layer, h, position, k + h * layout.head_dim,
-              v + h * layout.head_dim, block);
-  }
-}
-
 }  // namespace
 
 AttentionRunner::AttentionRunner(const KernelTable* table, ThreadPool* pool)
-    : table_(*table),
-      pool_(*pool),
-      scratch_(pool->threads()),
-      rounded_(pool->threads()) {}
+    : table_(*table), pool_(*pool), scratch_(pool->threads()) {}
 
 void AttentionRunner::Store(const KvLayout& layout, int layer, const float* k,
                             const float* v,
@@ -50,22 +26,18 @@ void AttentionRunner::Store(const KvLayout& layout, int layer, const float* k,
           {&sequence, row, std::min(kStoreRows, sequence.row_count - row), 0});
     }
   }
-  const int width = layout.kv_heads * layout.head_dim;
-  for (std::vector<uint16_t>& rounded : rounded_) rounded.resize(2 * width);
-  const auto store = [&](int index, int thread) {
+  const int head_dim = layout.head_dim;
+  const auto store = [&](int index, int) {
     const Item& item = items_[index];
     for (int row = item.row; row < item.row + item.rows; ++row) {
-      const int64_t from = int64_t{item.sequence->first_row + row} * width;
       const int position = item.sequence->first_position + row;
       std::byte* block = item.sequence->blocks[position / KvLayout::kTokens];
-      if (layout.type == KvType::kF32) {
-        WriteRow(layout, layer, position, k + from, v + from, block);
-        continue;
+      int64_t from =
+          int64_t{item.sequence->first_row + row} * layout.kv_heads * head_dim;
+      for (int h = 0; h < layout.kv_heads; ++h, from += head_dim) {
+        StoreKeyHead(table_, layout, layer, h, position, k + from, block);
+        StoreValueHead(table_, layout, layer, h, position, v + from, block);
       }
-      uint16_t* rounded = rounded_[thread].data();
-      table_.round_to_f16(k + from, width, rounded);
-      table_.round_to_f16(v + from, width, rounded + width);
-      WriteRow(layout, layer, position, rounded, rounded + width, block);
     }
   };
   pool_.Run(static_cast<int>(items_.size()), store);

@@ -36,8 +36,7 @@ class AttentionRunner {
   const KernelTable& table_;
   ThreadPool& pool_;
   std::vector<Item> items_;
-  std::vector<std::vector<float>> scratch_;     // per thread
-  std::vector<std::vector<uint16_t>> rounded_;  // per thread
+  std::vector<std::vector<float>> scratch_;  // per thread
 };
 
 }  // namespace baton::kernels::cpu

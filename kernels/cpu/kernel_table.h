@@ -82,6 +82,9 @@ struct KernelTable {
                        float eps, float* out);
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);
   void (*round_to_f16)(const float* x, int n, uint16_t* out);  // saturating
+  // Int8 codes of one head and their scale (kernels/README.md, INT8 cache).
+  // q has room for PaddedHeadDim(n); the rest becomes zero.
+  float (*quantize_head)(const float* x, int n, int8_t* q);
   bool (*finite_row)(const float* x, int n);
   MaximumAndSum (*max_and_exp_sum)(const float* x, int n);
 };

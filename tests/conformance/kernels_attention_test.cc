@@ -85,6 +85,31 @@ class AttentionTest : public KernelConformanceTest {
   }
 };
 
+TEST_P(AttentionTest, StoresWhatTheReferenceStores) {
+  for (const KvType type : kAllKvTypes) {
+    for (const int head_dim : {2, 6, 8, 20, 64, 80, 130}) {
+      const Shape shape = {2, 2, head_dim, type};
+      SCOPED_TRACE(testing::Message() << head_dim << ", " << KvTypeName(type));
+      const int positions = 37;
+      Inputs in = RandomInputs(shape, positions);
+      const int width = 2 * head_dim;
+      in.k[width + 1] = 1e30f;  // saturates
+      in.v[width] = -65519.0f;
+      for (int i = 0; i < width; ++i) in.k[3 * width + i] = 0.0f;
+      for (int i = 0; i < width; ++i) in.v[3 * width + i] = 1e-38f;
+      Blocks expected(LayoutOf(shape), positions);
+      Blocks actual(LayoutOf(shape), positions);
+      for (const auto& [backend, blocks] :
+           {std::pair{reference_.get(), &expected}, {cpu_.get(), &actual}}) {
+        const SequenceRows all = {0, positions, 0, blocks->pointers()};
+        backend->StoreKv(LayoutOf(shape), kLayer, in.k.data(), in.v.data(),
+                         {&all, 1});
+      }
+      EXPECT_TRUE(expected.storage() == actual.storage());
+    }
+  }
+}
+
 TEST_P(AttentionTest, HeadShapesAndCacheTypes) {
   for (const KvType type : {KvType::kF16, KvType::kF32}) {
     for (const auto& [heads, kv_heads] :

@@ -4,6 +4,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/attention-inl.h"
 #include "kernels/cpu/simd/elementwise-inl.h"
+#include "kernels/cpu/simd/int8_head-inl.h"
 #include "kernels/cpu/simd/linear-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
@@ -15,6 +16,7 @@ constexpr KernelTable kTable = {
     .rms_norm_row = RmsNormRow,
     .silu_mul = SiluMul,
     .round_to_f16 = RoundToF16,
+    .quantize_head = QuantizeHead,
     .finite_row = FiniteRow,
     .max_and_exp_sum = MaxAndExpSum,
 };

@@ -1,0 +1,97 @@
+#include "kernels/cpu/kv_store.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace baton::kernels::cpu {
+namespace {
+
+constexpr int kTokens = KvLayout::kTokens;
+constexpr int kQuad = KvLayout::kQuad;
+
+// One head of one position, rounded to the cache type.
+struct RoundedHead {
+  RoundedHead(const KernelTable& table, const KvLayout& layout,
+              const float* x) {
+    if (layout.type == KvType::kF16) {
+      table.round_to_f16(x, layout.head_dim, halves);
+    } else if (layout.type == KvType::kI8) {
+      scale = table.quantize_head(x, layout.head_dim, codes);
+    }
+  }
+
+  union {
+    uint16_t halves[KvLayout::kMaxHeadDim];
+    int8_t codes[KvLayout::kMaxHeadDim];
+  };
+  float scale = 0.0f;
+};
+
+template <typename T>
+void WriteKeys(const T* k, int head_dim, int token, std::byte* to) {
+  T* keys = reinterpret_cast<T*>(to) + token;
+  for (int d = 0; d < head_dim; ++d) keys[d * kTokens] = k[d];
+}
+
+template <typename T>
+void WriteValues(const T* v, int head_dim, int token, std::byte* to) {
+  std::memcpy(reinterpret_cast<T*>(to) + token * head_dim, v,
+              head_dim * sizeof(T));
+}
+
+void WriteKeyCodes(const int8_t* k, int head_dim, int token, std::byte* to) {
+  auto* quad = reinterpret_cast<uint8_t*>(to) + token * kQuad;
+  for (int d = 0; d < head_dim; d += kQuad, quad += kTokens * kQuad) {
+    for (int i = 0; i < kQuad && d + i < head_dim; ++i) {
+      quad[i] = static_cast<uint8_t>(k[d + i] + 128);
+    }
+  }
+}
+
+void WriteValueCodes(const int8_t* v, int head_dim, int token, std::byte* to) {
+  auto* codes = reinterpret_cast<int8_t*>(to) +
+                token / kQuad * head_dim * kQuad + token % kQuad;
+  for (int d = 0; d < head_dim; ++d) codes[d * kQuad] = v[d];
+}
+
+void WriteScale(const KvLayout& layout, float scale, int token, std::byte* to) {
+  std::memcpy(to + layout.code_bytes() + token * sizeof(scale), &scale,
+              sizeof(scale));
+}
+
+}  // namespace
+
+void StoreKeyHead(const KernelTable& table, const KvLayout& layout, int layer,
+                  int kv_head, int position, const float* k, std::byte* block) {
+  const int token = position % kTokens;
+  std::byte* to = block + layout.k_offset(layer, kv_head);
+  const RoundedHead rounded(table, layout, k);
+  switch (layout.type) {
+    case KvType::kF32:
+      return WriteKeys(k, layout.head_dim, token, to);
+    case KvType::kF16:
+      return WriteKeys(rounded.halves, layout.head_dim, token, to);
+    case KvType::kI8:
+      WriteKeyCodes(rounded.codes, layout.head_dim, token, to);
+      return WriteScale(layout, rounded.scale, token, to);
+  }
+}
+
+void StoreValueHead(const KernelTable& table, const KvLayout& layout, int layer,
+                    int kv_head, int position, const float* v,
+                    std::byte* block) {
+  const int token = position % kTokens;
+  std::byte* to = block + layout.v_offset(layer, kv_head);
+  const RoundedHead rounded(table, layout, v);
+  switch (layout.type) {
+    case KvType::kF32:
+      return WriteValues(v, layout.head_dim, token, to);
+    case KvType::kF16:
+      return WriteValues(rounded.halves, layout.head_dim, token, to);
+    case KvType::kI8:
+      WriteValueCodes(rounded.codes, layout.head_dim, token, to);
+      return WriteScale(layout, rounded.scale, token, to);
+  }
+}
+
+}  // namespace baton::kernels::cpu
