@@ -141,6 +141,7 @@ void UnpackBlock(TensorType type, const std::byte* block, UnpackedBlock* out) {
     case TensorType::kF32:
     case TensorType::kF16:
     case TensorType::kBF16:
+    case TensorType::kI8:
       return;
   }
 }

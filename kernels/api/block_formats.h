@@ -73,7 +73,7 @@ struct UnpackedBlock {
   int8_t codes[256] = {};
 };
 
-// Whether `type` is one of the formats above, not a float type.
+// Whether `type` is one of the formats above or kI8, not a float type.
 bool IsQuantized(TensorType type);
 // Whether its formula has an m term.
 bool HasMinimum(TensorType type);
@@ -81,7 +81,7 @@ bool HasMinimum(TensorType type);
 bool HasSubScales(TensorType type);
 
 // Takes apart the block at `block`, TraitsOf(type).block_bytes long.
-// Requires: IsQuantized(type).
+// Requires: one of the formats above.
 void UnpackBlock(TensorType type, const std::byte* block, UnpackedBlock* out);
 
 }  // namespace baton::kernels

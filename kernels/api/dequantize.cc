@@ -49,6 +49,15 @@ void DequantizeRow(TensorType type, const std::byte* data, int64_t n,
       return WidenRow<uint16_t>(data, n, F16ToF32, out);
     case TensorType::kBF16:
       return WidenRow<uint16_t>(data, n, Bf16ToF32, out);
+    case TensorType::kI8: {
+      float scale;
+      std::memcpy(&scale, data, sizeof(scale));
+      const auto* codes = reinterpret_cast<const int8_t*>(data + sizeof(scale));
+      for (int64_t i = 0; i < n; ++i) {
+        out[i] = scale * static_cast<float>(codes[i]);
+      }
+      return;
+    }
     default:
       break;
   }

@@ -10,6 +10,7 @@ namespace baton::kernels {
 
 // Widens n elements of `type`, stored in their file format at `data`, to fp32,
 // bit for bit as ggml's dequantize_row_* do.
+// Of kI8, n elements are one whole row.
 // Requires: n % TraitsOf(type).block_elements == 0. `data` needs no alignment.
 void DequantizeRow(TensorType type, const std::byte* data, int64_t n,
                    float* out);

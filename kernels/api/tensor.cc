@@ -9,9 +9,10 @@ namespace baton::kernels {
 namespace {
 
 constexpr TensorTypeTraits kTraits[] = {
-    {"F32", 1, 4},      {"F16", 1, 2},      {"BF16", 1, 2},    {"Q8_0", 32, 34},
-    {"Q4_0", 32, 18},   {"Q4_1", 32, 20},   {"Q5_0", 32, 22},  {"Q5_1", 32, 24},
-    {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210}};
+    {"F32", 1, 4},      {"F16", 1, 2},      {"BF16", 1, 2},
+    {"Q8_0", 32, 34},   {"Q4_0", 32, 18},   {"Q4_1", 32, 20},
+    {"Q5_0", 32, 22},   {"Q5_1", 32, 24},   {"Q4_K", 256, 144},
+    {"Q5_K", 256, 176}, {"Q6_K", 256, 210}, {"I8", 32, 32, 4}};
 
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 
@@ -19,6 +20,12 @@ constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 const TensorTypeTraits& TraitsOf(TensorType type) {
   return kTraits[static_cast<int>(type)];
+}
+
+int64_t RowBytes(TensorType type, int64_t cols) {
+  const TensorTypeTraits& traits = TraitsOf(type);
+  return traits.row_scale_bytes +
+         cols / traits.block_elements * traits.block_bytes;
 }
 
 absl::Status ValidateMatrix(const MatrixView& view) {
@@ -36,8 +43,7 @@ absl::Status ValidateMatrix(const MatrixView& view) {
         absl::StrCat("matrix of type ", name, ": ", view.cols,
                      " columns are not a multiple of ", traits.block_elements));
   }
-  const int64_t expected =
-      view.rows * (view.cols / traits.block_elements) * traits.block_bytes;
+  const int64_t expected = view.rows * RowBytes(view.type, view.cols);
   if (view.data.size() != static_cast<uint64_t>(expected)) {
     return absl::InvalidArgumentError(
         absl::StrCat("matrix of type ", name, ", ", view.rows, " x ", view.cols,

@@ -10,7 +10,8 @@
 
 namespace baton::kernels {
 
-// Element types of tensors as GGUF v3 stores them (ggml block formats).
+// Element types of tensors: as GGUF v3 stores them (ggml block formats), and
+// kI8, which no file has: what float matrices become on request (int8_row.h).
 enum class TensorType : uint8_t {
   kF32,
   kF16,
@@ -23,20 +24,24 @@ enum class TensorType : uint8_t {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kI8,
 };
 
 struct TensorTypeTraits {
   std::string_view name;  // "Q4_1"
   int block_elements;     // 1, 32 or 256
   int block_bytes;
+  int row_scale_bytes = 0;  // before the blocks of each row
 };
 
 // Never fails: every enumerator has traits.
 const TensorTypeTraits& TraitsOf(TensorType type);
+// Bytes of a row of `cols` elements. Requires: cols % block_elements == 0.
+int64_t RowBytes(TensorType type, int64_t cols);
 
 // A row-major matrix in its file format, not owned: row r holds the weights of
 // output r, `cols` inputs each, blocks along the row.
-// Requires: cols % block_elements == 0, data.size() == rows * row bytes.
+// Requires: cols % block_elements == 0, data.size() == rows * RowBytes().
 struct MatrixView {
   TensorType type = TensorType::kF32;
   int64_t rows = 0;

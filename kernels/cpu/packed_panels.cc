@@ -66,6 +66,12 @@ int LoadCode(const PanelFormat& format, int output, int k,
   return low | ((group[place.high_byte] >> place.high_shift) & mask) << 4;
 }
 
+float LoadHalf(const uint8_t* bytes) {
+  uint16_t half;
+  std::memcpy(&half, bytes, sizeof(half));
+  return F16ToF32(half);
+}
+
 // The three sections of a quantised panel.
 template <typename Byte>
 struct Sections {
@@ -88,6 +94,19 @@ struct Sections {
   Byte* const sub_scales;
   Byte* const scales;
 };
+
+// Puts one output's row of kI8 into the panel.
+void PackInt8Row(const Sections<uint8_t>& to, int output, int64_t groups,
+                 const std::byte* row) {
+  std::memcpy(to.scales + 4 * output, row, sizeof(float));
+  const auto* codes = reinterpret_cast<const int8_t*>(row + sizeof(float));
+  for (int64_t g = 0; g < groups; ++g) {
+    for (int k = 0; k < kGroup; ++k) {
+      StoreCode(to.format, output, k, codes[g * kGroup + k] + to.format.offset,
+                to.group_codes(g));
+    }
+  }
+}
 
 // Puts one output's block, whose first group is g, into the panel.
 void PackBlock(const Sections<uint8_t>& to, int output, int64_t g,
@@ -154,6 +173,11 @@ void PackedPanels::PackBlocks(const MatrixView& view) {
     std::byte* panel = data_.get() + r / kPanelOutputs * panel_bytes_;
     const Sections<uint8_t> to(format, groups,
                                reinterpret_cast<uint8_t*>(panel));
+    if (format.output_scales) {
+      PackInt8Row(to, static_cast<int>(r % kPanelOutputs), groups, from);
+      from += RowBytes(type_, cols_);
+      continue;
+    }
     for (int64_t g = 0; g < groups; g += format.block_groups()) {
       UnpackBlock(type_, from, &block);
       PackBlock(to, static_cast<int>(r % kPanelOutputs), g, block);
@@ -186,13 +210,16 @@ void PackedPanels::DequantizeBlocks(int64_t r, float* out) const {
       format, groups,
       reinterpret_cast<const uint8_t*>(panel(r / kPanelOutputs)));
   for (int64_t g = 0; g < groups; ++g) {
-    uint16_t d = 0, m = 0;
-    std::memcpy(&d, from.block_scales(g) + 2 * output, 2);
-    if (format.minimum) {
-      std::memcpy(&m, from.block_scales(g) + 32 + 2 * output, 2);
+    float d = 0.0f, minimum = 0.0f;
+    if (format.output_scales) {
+      std::memcpy(&d, from.scales + 4 * output, sizeof(d));
+    } else {
+      d = LoadHalf(from.block_scales(g) + 2 * output);
     }
-    float scale[2] = {F16ToF32(d), F16ToF32(d)};
-    float minimum = F16ToF32(m);
+    if (format.minimum) {
+      minimum = LoadHalf(from.block_scales(g) + 32 + 2 * output);
+    }
+    float scale[2] = {d, d};
     if (format.sub_scales) {
       const uint8_t* sub = from.group_sub_scales(g);
       const auto first = static_cast<int8_t>(sub[output]);

@@ -11,7 +11,7 @@ namespace baton::kernels::cpu {
 //   codes       per group of 32 inputs: 16 · 32 unsigned codes
 //   sub-scales  K-quants, per group: 16 scales, 16 mins (Q6_K: 16 + 16 scales)
 //   scales      per block (a group, or 8 groups of K-quants): 16 F16 d, then
-//               16 F16 m of formats with a minimum
+//               16 F16 m of formats with a minimum; kI8, per panel: 16 F32
 // A code's byte lane is 4 · output + k % 4 of a 64-byte vector; quad = k / 4:
 //   8 bits   vector `quad` holds the codes
 //   4..6     vector quad % 4 holds the low four bits, in its low nibbles for
@@ -23,14 +23,18 @@ struct PanelFormat {
   int offset;  // code - offset is the file's signed code
   bool minimum;
   bool sub_scales;
+  bool output_scales = false;  // one scale per output, none per block
 
   constexpr int code_bytes() const { return 64 * bits; }  // per group
   constexpr int sub_scale_bytes() const { return sub_scales ? 32 : 0; }
-  constexpr int scale_bytes() const { return minimum ? 64 : 32; }  // per block
+  constexpr int scale_bytes() const {  // per block
+    return output_scales ? 0 : minimum ? 64 : 32;
+  }
+  constexpr int output_scale_bytes() const { return output_scales ? 64 : 0; }
   constexpr int block_groups() const { return sub_scales ? 8 : 1; }
   constexpr int64_t panel_bytes(int64_t groups) const {
     return groups * (code_bytes() + sub_scale_bytes()) +
-           groups / block_groups() * scale_bytes();
+           groups / block_groups() * scale_bytes() + output_scale_bytes();
   }
 };
 
@@ -52,6 +56,8 @@ constexpr PanelFormat PanelFormatOf(TensorType type) {
       return {5, 0, true, true};
     case TensorType::kQ6_K:
       return {6, 32, false, true};
+    case TensorType::kI8:
+      return {8, 128, false, false, true};
     default:
       return {};
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/api/block_formats.h"
@@ -40,14 +41,26 @@ float AddGroup(TensorType type, const UnpackedBlock& block, int g,
   return std::fma(m_w, s_a * static_cast<float>(Sum(q)), acc);
 }
 
+// A row of kI8: its scale is the same in all groups and multiplies once.
+float Int8Dot(const std::byte* w, const QuantizedRow& x, int64_t cols) {
+  float s_w;
+  std::memcpy(&s_w, w, sizeof(s_w));
+  const auto* codes = reinterpret_cast<const int8_t*>(w + sizeof(s_w));
+  float acc = 0.0f;
+  for (int64_t g = 0; g < cols / kGroup; ++g) {
+    const int dot = Dot(codes + g * kGroup, &x.q[g * kGroup], kGroup);
+    acc = std::fma(static_cast<float>(dot), x.scale[g], acc);
+  }
+  return s_w * acc;
+}
+
 }  // namespace
 
 StoredMatrix::StoredMatrix(const MatrixView& view)
     : type_(view.type),
       rows_(view.rows),
       cols_(view.cols),
-      row_bytes_(view.cols / TraitsOf(view.type).block_elements *
-                 TraitsOf(view.type).block_bytes),
+      row_bytes_(RowBytes(view.type, view.cols)),
       data_(view.data.begin(), view.data.end()) {}
 
 QuantizedRow QuantizeRow(const float* x, int64_t cols) {
@@ -78,6 +91,7 @@ QuantizedRow QuantizeRow(const float* x, int64_t cols) {
 
 float QuantizedDot(TensorType type, const std::byte* w, const QuantizedRow& x,
                    int64_t cols) {
+  if (type == TensorType::kI8) return Int8Dot(w, x, cols);
   const TensorTypeTraits& traits = TraitsOf(type);
   const int groups = traits.block_elements / kGroup;
   float acc = 0.0f;

@@ -52,9 +52,17 @@ FileMatrix RandomMatrix(std::mt19937* random, TensorType type, int64_t rows,
   const TensorTypeTraits& traits = TraitsOf(type);
   const int64_t blocks = rows * cols / traits.block_elements;
   FileMatrix matrix = {type, rows, cols, {}};
-  matrix.data.resize(blocks * traits.block_bytes);
+  matrix.data.resize(rows * RowBytes(type, cols));
   for (std::byte& byte : matrix.data) {
     byte = static_cast<std::byte>((*random)() & 0xff);
+  }
+  if (type == TensorType::kI8) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const float scale = RandomFloats(random, 1, 0.05f)[0];
+      std::memcpy(&matrix.data[r * RowBytes(type, cols)], &scale,
+                  sizeof(scale));
+    }
+    return matrix;
   }
   for (int64_t b = 0; b < blocks; ++b) {
     std::byte* block = &matrix.data[b * traits.block_bytes];

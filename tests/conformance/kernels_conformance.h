@@ -18,7 +18,7 @@ namespace baton::kernels {
 constexpr TensorType kAllTypes[] = {
     TensorType::kF32,  TensorType::kF16,  TensorType::kBF16, TensorType::kQ8_0,
     TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1,
-    TensorType::kQ4_K, TensorType::kQ5_K, TensorType::kQ6_K};
+    TensorType::kQ4_K, TensorType::kQ5_K, TensorType::kQ6_K, TensorType::kI8};
 
 // Bit for bit equal, but for -0 and +0 and the payloads of NaNs.
 testing::AssertionResult SameValues(const std::vector<float>& expected,

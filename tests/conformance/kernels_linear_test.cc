@@ -94,7 +94,7 @@ TEST_P(LinearTest, ExtremeCodes) {
   Compare({matrix}, x, 3, false);
   for (const TensorType type : kAllTypes) {
     FileMatrix ones = RandomMatrix(&random_, type, 16, 256);
-    if (TraitsOf(type).block_elements == 1) continue;
+    if (TraitsOf(type).block_elements == 1 || type == TensorType::kI8) continue;
     for (int64_t b = 0; b < 16 * 256 / TraitsOf(type).block_elements; ++b) {
       std::byte* block = &ones.data[b * TraitsOf(type).block_bytes];
       const int end =

@@ -82,7 +82,7 @@ struct QuantizedPanel {
                    groups * kFormat.code_bytes() + lane),
         scales(reinterpret_cast<const uint8_t*>(panel) +
                groups * (kFormat.code_bytes() + kFormat.sub_scale_bytes()) +
-               2 * lane) {}
+               (kFormat.output_scales ? 4 : 2) * lane) {}
 
   const uint8_t* codes;
   const uint8_t* sub_scales;
@@ -98,7 +98,9 @@ struct GroupWeights {
     LoadCodes<kFormat.bits>(panel.codes + g * kFormat.code_bytes(), quads);
     const uint8_t* scales =
         panel.scales + g / kFormat.block_groups() * kFormat.scale_bytes();
-    scale = Load(reinterpret_cast<const F16*>(scales));
+    if constexpr (!kFormat.output_scales) {
+      scale = Load(reinterpret_cast<const F16*>(scales));
+    }
     if constexpr (kFormat.minimum) {
       minimum = Load(reinterpret_cast<const F16*>(scales + 32));
     }
@@ -132,6 +134,9 @@ struct GroupWeights {
   }
 
   F32 AddTo(F32 acc, const ActivationGroup& x) const {
+    if constexpr (kFormat.output_scales) {
+      return Fma(ToFloat(DotWith(x)), Set(x.scale), acc);
+    }
     acc = Fma(ToFloat(DotWith(x)), Mul(scale, Set(x.scale)), acc);
     if constexpr (kFormat.minimum && kFormat.sub_scales) {
       acc = NegFma(minimum, Set(x.scaled_sum), acc);
@@ -173,6 +178,10 @@ inline void QuantizedTile(const LinearWork& work,
     for (int r = 0; r < R; ++r) {
       acc[r] = weights.AddTo(acc[r], x[r * groups + g]);
     }
+  }
+  if constexpr (PanelFormatOf(kType).output_scales) {
+    const F32 scale = Load(reinterpret_cast<const float*>(panel.scales));
+    for (int r = 0; r < R; ++r) acc[r] = Mul(scale, acc[r]);
   }
   for (int r = 0; r < R; ++r) StoreOutputs(work, row + r, output, acc[r]);
 }
@@ -226,6 +235,8 @@ inline void Linear(const LinearWork& work) {
       return QuantizedLinear<TensorType::kQ5_K>(work);
     case TensorType::kQ6_K:
       return QuantizedLinear<TensorType::kQ6_K>(work);
+    case TensorType::kI8:
+      return QuantizedLinear<TensorType::kI8>(work);
   }
 }
 

@@ -28,11 +28,19 @@ TEST(TensorTest, TraitsMatchTheBlocks) {
   EXPECT_EQ(TraitsOf(TensorType::kQ5_K).block_bytes, int{sizeof(BlockQ5_K)});
   EXPECT_EQ(TraitsOf(TensorType::kQ6_K).block_bytes, int{sizeof(BlockQ6_K)});
   EXPECT_EQ(TraitsOf(TensorType::kQ6_K).name, "Q6_K");
+  EXPECT_EQ(TraitsOf(TensorType::kI8).name, "I8");
+}
+
+TEST(TensorTest, RowsAreBlocksBehindTheirScale) {
+  EXPECT_EQ(RowBytes(TensorType::kF16, 7), 14);
+  EXPECT_EQ(RowBytes(TensorType::kQ4_K, 512), 2 * 144);
+  EXPECT_EQ(RowBytes(TensorType::kI8, 64), 4 + 64);
 }
 
 TEST(TensorTest, AcceptsAWholeMatrix) {
   EXPECT_EQ(Message(TensorType::kQ4_1, 3, 64, 3 * 40), "");
   EXPECT_EQ(Message(TensorType::kF32, 1, 1, 4), "");
+  EXPECT_EQ(Message(TensorType::kI8, 2, 32, 2 * 36), "");
 }
 
 TEST(TensorTest, NamesWhatIsWrong) {

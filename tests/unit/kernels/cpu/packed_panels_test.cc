@@ -20,11 +20,11 @@ TEST(PackedPanelsTest, TakesItsBitsPerWeight) {
                                               {TensorType::kQ4_K, 4.625},
                                               {TensorType::kQ5_K, 5.625},
                                               {TensorType::kQ6_K, 6.5625},
+                                              {TensorType::kI8, 8.03125},
                                               {TensorType::kBF16, 16.0},
                                               {TensorType::kF32, 32.0}}) {
     const TensorTypeTraits& traits = TraitsOf(type);
-    const std::vector<std::byte> data(64 * 1024 / traits.block_elements *
-                                      traits.block_bytes);
+    const std::vector<std::byte> data(64 * RowBytes(type, 1024));
     const PackedPanels panels({type, 64, 1024, data});
     EXPECT_EQ(static_cast<double>(panels.bytes()),
               64 * 1024 * bits_per_weight / 8)
