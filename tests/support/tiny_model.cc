@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "tests/support/block_quantizer.h"
+#include "tests/support/byte_tokenizer.h"
+#include "tests/support/split_mix.h"
 
 namespace baton {
 namespace {
@@ -19,50 +20,6 @@ constexpr uint32_t kHeads = 4;
 constexpr uint32_t kKvHeads = 2;
 constexpr uint32_t kHeadDim = 16;
 constexpr uint32_t kFfnWidth = 128;
-constexpr uint32_t kSpecials = 3;
-
-constexpr std::string_view kChatTemplate =
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + "
-    "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if "
-    "add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
-
-const std::vector<std::string>& Merges() {
-  static const auto& merges = *new std::vector<std::string>{
-      "h e", "l l", "he ll", "hell o", "Ġ t",  "i n",  "Ġt he",
-      "e r", "Ċ Ċ", "Ġ Ġ",   "a n",    "an d", "Ġ and"};
-  return merges;
-}
-
-std::string Utf8(uint32_t code_point) {
-  if (code_point < 0x80) return std::string(1, static_cast<char>(code_point));
-  return {static_cast<char>(0xC0 | code_point >> 6),
-          static_cast<char>(0x80 | (code_point & 0x3F))};
-}
-
-// The printable stand-in of each byte, as GPT-2 defined it.
-std::vector<std::string> ByteAlphabet() {
-  std::vector<std::string> alphabet;
-  uint32_t next = 256;
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    const bool printable = (byte >= 33 && byte < 127) ||
-                           (byte >= 161 && byte < 173) || byte >= 174;
-    alphabet.push_back(Utf8(printable ? byte : next++));
-  }
-  return alphabet;
-}
-
-uint64_t SplitMix64(uint64_t x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
-uint64_t Fnv1a64(std::string_view text) {
-  uint64_t hash = 0xCBF29CE484222325;
-  for (unsigned char byte : text) hash = (hash ^ byte) * 0x100000001B3;
-  return hash;
-}
 
 // `count` values in [-1, 1), exact in fp32.
 std::vector<float> Uniform(std::string_view name, size_t count, uint64_t seed) {
@@ -129,36 +86,6 @@ void AddMetadata(const TinyModelOptions& options, GgufWriter* writer) {
   writer->AddUint32("llama.rope.dimension_count", kHeadDim);
 }
 
-void AddTokenizer(const TinyModelOptions& options, GgufWriter* writer) {
-  std::vector<std::string> tokens = {"<|endoftext|>", "<|im_start|>",
-                                     "<|im_end|>"};
-  for (std::string& byte : ByteAlphabet()) tokens.push_back(std::move(byte));
-  for (const std::string& merge : Merges()) {
-    tokens.push_back(absl::StrReplaceAll(merge, {{" ", ""}}));
-  }
-  while (tokens.size() < options.vocabulary) {
-    tokens.push_back(absl::StrCat("<extra_", tokens.size(), ">"));
-  }
-  std::vector<int32_t> kinds(tokens.size(), 1);
-  for (uint32_t i = 0; i < kSpecials; ++i) kinds[i] = 3;
-
-  writer->AddString("tokenizer.ggml.model", "gpt2");
-  writer->AddString("tokenizer.ggml.pre", "smollm");
-  writer->AddStrings("tokenizer.ggml.tokens", tokens);
-  writer->AddInt32s("tokenizer.ggml.token_type", kinds);
-  writer->AddStrings("tokenizer.ggml.merges", Merges());
-  writer->AddUint32("tokenizer.ggml.bos_token_id", 1);
-  writer->AddUint32("tokenizer.ggml.eos_token_id", 2);
-  writer->AddUint32("tokenizer.ggml.unknown_token_id", 0);
-  writer->AddUint32("tokenizer.ggml.padding_token_id", 2);
-  writer->AddBool("tokenizer.ggml.add_bos_token", false);
-  writer->AddBool("tokenizer.ggml.add_space_prefix", false);
-  writer->AddString("tokenizer.chat_template", kChatTemplate);
-  const bool f32 = options.weights == TinyModelOptions::Weights::kF32;
-  writer->AddUint32("general.file_type", f32 ? 0 : 3);
-  writer->AddUint32("general.quantization_version", 2);
-}
-
 void AddTensors(const TinyModelOptions& options, GgufWriter* writer) {
   TensorWriter tensors(options, writer);
   tensors.Matrix("token_embd.weight", options.vocabulary, kWidth, 3.0,
@@ -187,12 +114,15 @@ void AddTensors(const TinyModelOptions& options, GgufWriter* writer) {
 }  // namespace
 
 GgufWriter TinyModel(const TinyModelOptions& options) {
-  BATON_CHECK(options.vocabulary >= 272);
+  BATON_CHECK(options.vocabulary >= kByteTokenizerTokens);
   BATON_CHECK(!options.poisoned_token ||
               options.weights == TinyModelOptions::Weights::kF32);
   GgufWriter writer;
   AddMetadata(options, &writer);
-  AddTokenizer(options, &writer);
+  AddByteTokenizer(options.vocabulary, &writer);
+  const bool f32 = options.weights == TinyModelOptions::Weights::kF32;
+  writer.AddUint32("general.file_type", f32 ? 0 : 3);
+  writer.AddUint32("general.quantization_version", 2);
   AddTensors(options, &writer);
   return writer;
 }
