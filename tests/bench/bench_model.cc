@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/model_file/gguf.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "nlohmann/json.hpp"
+#include "tests/bench/foreign_load.h"
 #include "tests/bench/machine_probes.h"
 #include "tests/bench/model_bench.h"
 #include "tests/bench/roofline.h"
@@ -35,13 +37,20 @@ struct BenchFlags {
   std::vector<std::string> isas = {"auto"};
   std::vector<std::string> kv_types = {"f16"};
   uint32_t repetitions = 3;
+  uint32_t foreign = 0;
   bool json = false;
 };
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + values.size() / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+double Quantile(std::vector<double> values, double share) {
+  const auto index =
+      std::min(values.size() - 1, static_cast<size_t>(share * values.size()));
+  const auto at = values.begin() + static_cast<ptrdiff_t>(index);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+double Median(const std::vector<double>& values) {
+  return Quantile(values, 0.5);
 }
 
 // One loaded model and what its backend can do at best.
@@ -61,6 +70,7 @@ struct Case {
   uint32_t depth;
   std::vector<double> seconds = {};  // per repetition
   std::vector<double> limits = {};   // the same, as the roofline allows
+  std::vector<double> steps = {};    // each decode step of all repetitions
 
   double count() const { return double{1} * tokens * batch; }
   std::string Name() const {
@@ -115,10 +125,12 @@ absl::Status RunOnce(const BenchFlags& flags, Case* test) {
       ReadBandwidth(static_cast<size_t>(
                         setup.roofline->DecodeBytes(test->batch, test->depth)),
                     threads);
+  const ForeignLoad foreign(flags.foreign);
   if (test->decode) {
     BATON_ASSIGN_OR_RETURN(
         const std::vector<double> steps,
         setup.bench->Decode(test->batch, test->depth, test->tokens));
+    test->steps.insert(test->steps.end(), steps.begin(), steps.end());
     double sum = 0, limit = 0;
     for (size_t i = 0; i < steps.size(); ++i) {
       sum += steps[i];
@@ -141,14 +153,20 @@ absl::Status RunOnce(const BenchFlags& flags, Case* test) {
 struct Figures {
   double median, lowest, highest;  // tokens per second
   double limit;
+  double step_p50 = 0, step_p99 = 0;  // seconds of a decode step
 };
 
 Figures Summarize(const Case& test) {
   const double count = test.count();
   const auto [least, most] =
       std::minmax_element(test.seconds.begin(), test.seconds.end());
-  return {count / Median(test.seconds), count / *most, count / *least,
-          count / Median(test.limits)};
+  Figures figures = {count / Median(test.seconds), count / *most,
+                     count / *least, count / Median(test.limits)};
+  if (test.decode) {
+    figures.step_p50 = Median(test.steps);
+    figures.step_p99 = Quantile(test.steps, 0.99);
+  }
+  return figures;
 }
 
 void PrintTable(const std::vector<Case>& cases,
@@ -163,20 +181,26 @@ void PrintTable(const std::vector<Case>& cases,
   }
   std::printf(
       "\n| backend      | threads |   kv | test             |  tokens/s | "
-      "lowest..highest     | of limit |\n|---|---|---|---|---|---|---|\n");
+      "lowest..highest     | of limit | step p50, p99 ms |\n"
+      "|---|---|---|---|---|---|---|---|\n");
   for (const Case& test : cases) {
     const Figures f = Summarize(test);
     const ModelUnderTest& loaded = test.setup->loaded;
     std::printf(
-        "| %-12s | %7d | %4s | %-16s | %9.2f | %9.2f..%-9.2f | %6.0f %% |\n",
+        "| %-12s | %7d | %4s | %-16s | %9.2f | %9.2f..%-9.2f | %6.0f %% | %s "
+        "|\n",
         std::string(loaded.backend->name()).c_str(), loaded.backend->threads(),
         std::string(KvTypeName(loaded.model->kv_layout().type)).c_str(),
         test.Name().c_str(), f.median, f.lowest, f.highest,
-        100 * f.median / f.limit);
+        100 * f.median / f.limit,
+        test.decode ? absl::StrFormat("%7.3f, %7.3f", f.step_p50 * 1e3,
+                                      f.step_p99 * 1e3)
+                          .c_str()
+                    : "                ");
   }
 }
 
-void PrintJson(const std::vector<Case>& cases) {
+void PrintJson(const std::vector<Case>& cases, uint32_t foreign) {
   json report = json::array();
   for (const Case& test : cases) {
     const Figures f = Summarize(test);
@@ -195,6 +219,9 @@ void PrintJson(const std::vector<Case>& cases) {
          {"tokens_per_second_lowest", f.lowest},
          {"tokens_per_second_highest", f.highest},
          {"limit_tokens_per_second", f.limit},
+         {"step_seconds_p50", f.step_p50},
+         {"step_seconds_p99", f.step_p99},
+         {"foreign_processes", foreign},
          {"probe_int8_ops_per_second", peaks.int8},
          {"probe_fp32_flops_per_second", peaks.fp32},
          {"probe_barrier_seconds", peaks.barrier_seconds}});
@@ -224,11 +251,15 @@ absl::Status RunAll(const BenchFlags& flags) {
       BATON_RETURN_IF_ERROR(RunOnce(flags, &cases[c]));
     }
     if (i == 0) {
-      for (Case& test : cases) test.seconds.clear(), test.limits.clear();
+      for (Case& test : cases) {
+        test.seconds.clear();
+        test.limits.clear();
+        test.steps.clear();
+      }
     }
   }
   std::fprintf(stderr, "\r%-60s\r", "");
-  flags.json ? PrintJson(cases) : PrintTable(cases, setups);
+  flags.json ? PrintJson(cases, flags.foreign) : PrintTable(cases, setups);
   return absl::OkStatus();
 }
 
@@ -273,6 +304,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("-r,--repetitions", flags.repetitions, "of each test")
       ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--foreign", flags.foreign,
+                 "busy processes of others beside the measured work")
+      ->check(CLI::Range(0, 64))
       ->capture_default_str();
   app.add_flag("--json", flags.json, "print JSON");
   CLI11_PARSE(app, argc, argv);
