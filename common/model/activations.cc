@@ -28,15 +28,11 @@ void FloatBuffer::Reserve(size_t size) {
 Activations::Activations(const ModelConfig& config, int rows)
     : max_rows(rows),
       residual(Times(rows, config.width)),
-      normed(Times(rows, config.width)),
       query(Times(rows, config.heads * config.head_dim)),
-      key(Times(rows, config.kv_heads * config.head_dim)),
-      value(Times(rows, config.kv_heads * config.head_dim)),
       attention(Times(rows, config.heads * config.head_dim)),
-      gate(Times(rows, config.ffn_width)),
-      up(Times(rows, config.ffn_width)),
       cos(Times(rows, config.rotary_dims / 2)),
       sin(Times(rows, config.rotary_dims / 2)),
-      finite(std::make_unique<bool[]>(rows)) {}
+      finite(std::make_unique<bool[]>(rows)),
+      wanted_finite(std::make_unique<bool[]>(rows)) {}
 
 }  // namespace baton

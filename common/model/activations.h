@@ -39,25 +39,21 @@ class Activations final : public Model::Scratch {
   const float* logits() const override { return logit_values.data(); }
 
   const int max_rows;
-  FloatBuffer residual;            // [rows, width]
-  FloatBuffer normed;              // [rows, width]
+  FloatBuffer residual;            // [rows, width]; at last only wanted rows
   FloatBuffer query;               // [rows, heads * head_dim]
-  FloatBuffer key;                 // [rows, kv_heads * head_dim]
-  FloatBuffer value;               // [rows, kv_heads * head_dim]
   FloatBuffer attention;           // [rows, heads * head_dim]
-  FloatBuffer gate;                // [rows, ffn_width]
-  FloatBuffer up;                  // [rows, ffn_width]
   FloatBuffer logit_values;        // [rows wanted, vocabulary]
   FloatBuffer cos;                 // [rows, rotary_dims / 2]
   FloatBuffer sin;                 // [rows, rotary_dims / 2]
   std::unique_ptr<bool[]> finite;  // [rows]
+  std::unique_ptr<bool[]> wanted_finite;  // [rows wanted]
 
   // Rebuilt by every pass.
-  std::vector<uint32_t> ids;        // [rows]
-  std::vector<int32_t> positions;   // [rows]
-  std::vector<int32_t> table_rows;  // of cos and sin, per row: itself
-  std::vector<int> wanted;          // rows whose logits are wanted
+  std::vector<uint32_t> ids;                     // [rows]
+  std::vector<int32_t> positions;                // [rows]
+  std::vector<int> wanted;                       // rows whose logits are wanted
   std::vector<kernels::SequenceRows> sequences;  // one per span
+  std::vector<kernels::SequenceRows> wanted_sequences;  // rows as in `wanted`
 };
 
 }  // namespace baton

@@ -1,6 +1,8 @@
 #include "common/model/llama_forward.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "common/base/check.h"
 
@@ -20,55 +22,91 @@ LlamaForward::LlamaForward(const ModelConfig& config,
 void LlamaForward::Run(absl::Span<const ForwardSpan> spans,
                        absl::Span<bool> finite) {
   Gather(spans);
-  rope_.Angles(act_->positions, act_->cos.data(), act_->sin.data());
-  backend_->Embed(*weights_.embedding, act_->ids, act_->residual.data());
-  for (int i = 0; i < config_.layers; ++i) {
-    AttentionPart(weights_.layers[i], i);
-    FeedForwardPart(weights_.layers[i]);
+  if (rows_ > 0) {
+    rope_.Angles(act_->positions, act_->cos.data(), act_->sin.data());
+    backend_->Embed(*weights_.embedding, act_->ids, act_->residual.data());
+    const int last = config_.layers - 1;
+    for (int i = 0; i < last; ++i) Layer(weights_.layers[i], i);
+    LastLayer(weights_.layers[last], last);
   }
-  CheckFinite(finite);
+  CheckFinite(spans, finite);
   Logits();
 }
 
 void LlamaForward::Gather(absl::Span<const ForwardSpan> spans) {
   act_->ids.clear();
   act_->positions.clear();
-  act_->table_rows.clear();
   act_->wanted.clear();
   act_->sequences.clear();
+  act_->wanted_sequences.clear();
   for (const ForwardSpan& span : spans) {
-    const int first_row = static_cast<int>(act_->ids.size());
     const int row_count = static_cast<int>(span.tokens.size());
-    act_->sequences.push_back({.first_row = first_row,
+    act_->sequences.push_back({.first_row = static_cast<int>(act_->ids.size()),
                                .row_count = row_count,
                                .first_position = span.first_position,
                                .blocks = span.blocks});
+    GatherWanted(act_->sequences.back(), span.logits);
     act_->ids.insert(act_->ids.end(), span.tokens.begin(), span.tokens.end());
     for (int i = 0; i < row_count; ++i) {
-      act_->table_rows.push_back(first_row + i);
       act_->positions.push_back(span.first_position + i);
-      const bool last = i == row_count - 1;
-      if (span.logits == ForwardSpan::Logits::kAll ||
-          (span.logits == ForwardSpan::Logits::kLast && last)) {
-        act_->wanted.push_back(first_row + i);
-      }
     }
   }
   rows_ = static_cast<int>(act_->ids.size());
   BATON_CHECK(rows_ <= act_->max_rows);
+  std::fill_n(act_->finite.get(), rows_, true);
 }
 
-void LlamaForward::AttentionPart(const LlamaLayer& layer, int index) {
-  Norm(layer.attention_norm);
-  const kernels::LinearTarget projections[] = {
-      {layer.query.get(), act_->query.data()},
-      {layer.key.get(), act_->key.data()},
-      {layer.value.get(), act_->value.data()}};
-  backend_->Linear(act_->normed.data(), rows_, projections);
-  Rotate(act_->query.data(), config_.heads);
-  Rotate(act_->key.data(), config_.kv_heads);
-  backend_->StoreKv(layout_, index, act_->key.data(), act_->value.data(),
-                    act_->sequences);
+void LlamaForward::GatherWanted(kernels::SequenceRows rows,
+                                ForwardSpan::Logits logits) {
+  const int skipped = logits == ForwardSpan::Logits::kAll ? 0
+                      : logits == ForwardSpan::Logits::kLast
+                          ? rows.row_count - 1
+                          : rows.row_count;
+  if (skipped == rows.row_count) return;
+  const int first_row = rows.first_row + skipped;
+  rows.first_row = static_cast<int>(act_->wanted.size());
+  rows.row_count -= skipped;
+  rows.first_position += skipped;
+  act_->wanted_sequences.push_back(rows);
+  for (int i = 0; i < rows.row_count; ++i) {
+    act_->wanted.push_back(first_row + i);
+  }
+}
+
+void LlamaForward::Layer(const LlamaLayer& layer, int index) {
+  Project(layer, index, /*query=*/true, /*key_value=*/true);
+  Attend(layer, index);
+  FeedForward(layer);
+}
+
+void LlamaForward::LastLayer(const LlamaLayer& layer, int index) {
+  if (static_cast<int>(act_->wanted.size()) == rows_) {
+    Layer(layer, index);
+    return;
+  }
+  Project(layer, index, /*query=*/false, /*key_value=*/true);
+  KeepWantedRows();
+  if (rows_ == 0) return;
+  Project(layer, index, /*query=*/true, /*key_value=*/false);
+  Attend(layer, index);
+  FeedForward(layer);
+}
+
+void LlamaForward::Project(const LlamaLayer& layer, int index, bool query,
+                           bool key_value) {
+  backend_->ProjectQkv(
+      act_->residual.data(), rows_,
+      {.norm = {layer.attention_norm.data(), config_.rms_epsilon},
+       .query = query ? layer.query.get() : nullptr,
+       .key = key_value ? layer.key.get() : nullptr,
+       .value = key_value ? layer.value.get() : nullptr},
+      {.rotary_dims = config_.rotary_dims,
+       .cos = act_->cos.data(),
+       .sin = act_->sin.data()},
+      layout_, index, act_->sequences, act_->query.data(), act_->finite.get());
+}
+
+void LlamaForward::Attend(const LlamaLayer& layer, int index) {
   backend_->Attention(layout_, index, act_->query.data(), config_.heads,
                       act_->sequences, act_->attention.data());
   const kernels::LinearTarget output[] = {
@@ -76,56 +114,57 @@ void LlamaForward::AttentionPart(const LlamaLayer& layer, int index) {
   backend_->Linear(act_->attention.data(), rows_, output);
 }
 
-void LlamaForward::FeedForwardPart(const LlamaLayer& layer) {
-  Norm(layer.ffn_norm);
-  const kernels::LinearTarget gated[] = {
-      {layer.ffn_gate.get(), act_->gate.data()},
-      {layer.ffn_up.get(), act_->up.data()}};
-  backend_->Linear(act_->normed.data(), rows_, gated);
-  backend_->SiluMul(act_->gate.data(), act_->up.data(), rows_,
-                    config_.ffn_width, act_->gate.data());
-  const kernels::LinearTarget down[] = {
-      {layer.ffn_down.get(), act_->residual.data(), true}};
-  backend_->Linear(act_->gate.data(), rows_, down);
+void LlamaForward::FeedForward(const LlamaLayer& layer) {
+  backend_->FeedForward({.norm = {layer.ffn_norm.data(), config_.rms_epsilon},
+                         .gate = layer.ffn_gate.get(),
+                         .up = layer.ffn_up.get(),
+                         .down = layer.ffn_down.get()},
+                        rows_, act_->residual.data());
 }
 
-void LlamaForward::CheckFinite(absl::Span<bool> finite) {
-  bool* rows = act_->finite.get();
-  backend_->FiniteRows(act_->residual.data(), rows_, config_.width, rows);
-  for (size_t i = 0; i < finite.size(); ++i) {
-    const kernels::SequenceRows& sequence = act_->sequences[i];
-    const bool* first = rows + sequence.first_row;
-    finite[i] = std::all_of(first, first + sequence.row_count,
-                            [](bool row) { return row; });
+void LlamaForward::KeepWantedRows() {
+  const auto keep = [this](FloatBuffer* buffer, size_t width) {
+    float* to = buffer->data();
+    for (const int row : act_->wanted) {
+      std::memmove(to, buffer->data() + row * width, width * sizeof(float));
+      to += width;
+    }
+  };
+  keep(&act_->residual, config_.width);
+  keep(&act_->cos, config_.rotary_dims / 2);
+  keep(&act_->sin, config_.rotary_dims / 2);
+  std::swap(act_->sequences, act_->wanted_sequences);
+  rows_ = static_cast<int>(act_->wanted.size());
+}
+
+// A residual row that holds a NaN or infinity has only NaNs as its keys of the
+// next layer, so the rows that end before the last layer's attention are
+// covered by their keys and values.
+void LlamaForward::CheckFinite(absl::Span<const ForwardSpan> spans,
+                               absl::Span<bool> finite) {
+  const size_t wanted = act_->wanted.size();
+  backend_->FiniteRows(act_->residual.data(), static_cast<int>(wanted),
+                       config_.width, act_->wanted_finite.get());
+  for (size_t i = 0; i < wanted; ++i) {
+    act_->finite[act_->wanted[i]] &= act_->wanted_finite[i];
+  }
+  const bool* first = act_->finite.get();
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const bool* end = first + spans[i].tokens.size();
+    finite[i] = std::all_of(first, end, [](bool row) { return row; });
+    first = end;
   }
 }
 
 void LlamaForward::Logits() {
   const int count = static_cast<int>(act_->wanted.size());
   if (count == 0) return;
-  const size_t width = static_cast<size_t>(config_.width);
-  float* rows = act_->normed.data();
-  for (int i = 0; i < count; ++i) {
-    std::copy_n(act_->residual.data() + act_->wanted[i] * width, width,
-                rows + i * width);
-  }
-  backend_->RmsNorm(rows, weights_.output_norm.data(), count, config_.width,
-                    config_.rms_epsilon, rows);
+  backend_->RmsNorm(act_->residual.data(), weights_.output_norm.data(), count,
+                    config_.width, config_.rms_epsilon, act_->residual.data());
   act_->logit_values.Reserve(static_cast<size_t>(count) * config_.vocabulary);
   const kernels::LinearTarget logits[] = {
       {&weights_.output_matrix(), act_->logit_values.data()}};
-  backend_->Linear(rows, count, logits);
-}
-
-void LlamaForward::Norm(const std::vector<float>& weight) {
-  backend_->RmsNorm(act_->residual.data(), weight.data(), rows_, config_.width,
-                    config_.rms_epsilon, act_->normed.data());
-}
-
-void LlamaForward::Rotate(float* x, int heads) {
-  backend_->RopeInterleaved(x, rows_, heads, config_.head_dim,
-                            config_.rotary_dims, act_->cos.data(),
-                            act_->sin.data(), act_->table_rows);
+  backend_->Linear(act_->residual.data(), count, logits);
 }
 
 }  // namespace baton

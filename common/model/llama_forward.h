@@ -26,12 +26,16 @@ class LlamaForward {
 
  private:
   void Gather(absl::Span<const ForwardSpan> spans);
-  void AttentionPart(const LlamaLayer& layer, int index);
-  void FeedForwardPart(const LlamaLayer& layer);
-  void CheckFinite(absl::Span<bool> finite);
+  void GatherWanted(kernels::SequenceRows rows, ForwardSpan::Logits logits);
+  void Layer(const LlamaLayer& layer, int index);
+  void LastLayer(const LlamaLayer& layer, int index);
+  void Project(const LlamaLayer& layer, int index, bool query, bool key_value);
+  void Attend(const LlamaLayer& layer, int index);
+  void FeedForward(const LlamaLayer& layer);
+  void KeepWantedRows();
+  void CheckFinite(absl::Span<const ForwardSpan> spans,
+                   absl::Span<bool> finite);
   void Logits();
-  void Norm(const std::vector<float>& weight);
-  void Rotate(float* x, int heads);
 
   const ModelConfig& config_;
   const kernels::KvLayout& layout_;
@@ -39,7 +43,7 @@ class LlamaForward {
   const Rope& rope_;
   kernels::Backend* backend_;
   Activations* act_;
-  int rows_ = 0;
+  int rows_ = 0;  // that go on
 };
 
 }  // namespace baton

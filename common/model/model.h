@@ -75,8 +75,9 @@ class Model {
 
   // Appends KV for every row and computes the wanted logits into
   // scratch->logits(), rows in span order, [rows wanted, vocabulary].
-  // finite[i] tells whether span i's residual rows were free of NaN and
-  // infinity. Arguments were validated by the caller (Engine).
+  // finite[i] tells whether what span i computed was free of NaN and infinity:
+  // the keys and values of all its rows, the residuals of those with logits.
+  // Arguments were validated by the caller (Engine).
   void Forward(absl::Span<const ForwardSpan> spans, Scratch* scratch,
                absl::Span<bool> finite) const;
 

@@ -42,6 +42,36 @@ struct SequenceRows {
   absl::Span<std::byte* const> blocks;
 };
 
+// RmsNorm in front of linear layers.
+struct NormWeights {
+  const float* weight = nullptr;  // [width]
+  float eps = 0;
+};
+
+// The linear layers in front of attention: all share one normalised input.
+// Either side may be left out; key and value come together.
+struct QkvWeights {
+  NormWeights norm;
+  const PackedMatrix* query = nullptr;  // [heads * head_dim, width]
+  const PackedMatrix* key = nullptr;    // [kv_heads * head_dim, width]
+  const PackedMatrix* value = nullptr;  // [kv_heads * head_dim, width]
+};
+
+// The angles of every row of a step: cos, sin are [n, rotary_dims / 2].
+struct RotaryAngles {
+  int rotary_dims = 0;
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+};
+
+// A feed-forward part with a SiLU gate.
+struct FeedForwardWeights {
+  NormWeights norm;
+  const PackedMatrix* gate = nullptr;  // [ffn_width, width]
+  const PackedMatrix* up = nullptr;    // [ffn_width, width]
+  const PackedMatrix* down = nullptr;  // [width, ffn_width]
+};
+
 // The operations of a forward pass, all in numerics class exact-v1 (formulas:
 // kernels/reference and kernels/README.md): every backend, instruction set,
 // thread count and batch gives the same bits per row.
@@ -50,6 +80,10 @@ struct SequenceRows {
 // where said. Pointers are valid for the whole shape; sizes were validated by
 // the caller. Calls on one backend must not overlap in time; it runs them on
 // its own threads and returns when the result is complete.
+//
+// ProjectQkv and FeedForward are compositions of the other operations. Their
+// default is that composition, which defines their bits; a backend overrides
+// them to keep what lies between in its caches.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -106,6 +140,19 @@ class Backend {
 
   // log Σ_i exp(x[i]), in the fixed order of exact-v1 point 5.
   virtual float LogSumExp(const float* x, int n) = 0;
+
+  // Of h = RmsNorm(x), x [n, width]: query = Rope(h · query weights), [n,
+  // heads, head_dim]; Rope(h · key weights) and h · value weights go into the
+  // sequences' blocks as StoreKv does. Clears finite[r] where these keys or
+  // values of row r hold a NaN or infinity before rounding, and leaves it
+  // otherwise. query must not overlap x.
+  virtual void ProjectQkv(const float* x, int n, const QkvWeights& weights,
+                          const RotaryAngles& angles, const KvLayout& layout,
+                          int layer, absl::Span<const SequenceRows> sequences,
+                          float* query, bool* finite);
+
+  // x += (Silu(h · gate) * (h · up)) · down with h = RmsNorm(x), x [n, width].
+  virtual void FeedForward(const FeedForwardWeights& weights, int n, float* x);
 };
 
 }  // namespace baton::kernels
