@@ -43,30 +43,58 @@ struct LinearWork {
   bool accumulate;
 };
 
-// Attention of consecutive rows of one sequence over one kv head.
+// Attention of consecutive rows of one sequence over one kv head, to positions
+// context_begin..context_end - 1 as far as each row sees them. Begin is a
+// multiple of kAttentionSplit.
 struct AttentionWork {
   std::byte* const* blocks;
   KvType type;
   size_t k_offset;  // of this layer and head in a block
   size_t v_offset;
+  size_t code_bytes;  // as KvLayout's
+  size_t head_bytes;
   int head_dim;
   int heads;  // query heads that share the kv head, adjacent in q and out
   int first_position;
   int rows;
+  int context_begin;
+  int context_end;
   const float* q;  // row r, head h at r · row_stride + h · head_dim
-  float* out;      // as q
+  float* out;      // as q; complete when context_begin is 0 and partials null
   int64_t row_stride;
   float scale;
+  // Otherwise the context is one split and its softmax goes here, for vectors
+  // (row, head) that see it: PartialFloats(head_dim) each.
+  float* partials;
   float* scratch;  // AttentionScratchFloats(head_dim, rows · heads)
+};
+
+// Merges the partials of the splits of such rows, in order, into their outputs.
+// Overwrites the partials of split 0.
+struct AttentionMerge {
+  float* partials;
+  int64_t split_stride;  // floats between splits
+  int head_dim;
+  int heads;
+  int first_position;
+  int rows;
+  float* out;  // as in AttentionWork
+  int64_t row_stride;
 };
 
 constexpr int PaddedHeadDim(int head_dim) { return (head_dim + 15) / 16 * 16; }
 
-// K and V tiles in fp32; per query vector: q, p, two outputs, 5 scalars.
+// Weighted sum of V, maximum, sum of weights.
+constexpr int64_t PartialFloats(int head_dim) {
+  return PaddedHeadDim(head_dim) + 16;
+}
+
+// K and V tiles in fp32; per query vector: q, two outputs, 7 scalars; every
+// array on a cache line.
 constexpr size_t AttentionScratchFloats(int head_dim, int vectors) {
   const size_t padded = static_cast<size_t>(PaddedHeadDim(head_dim));
-  return 2 * kAttentionTile * padded +
-         static_cast<size_t>(vectors) * (3 * padded + kAttentionTile + 5) + 16;
+  return (2 * kAttentionTile + 1) * padded +
+         static_cast<size_t>(vectors) * (3 * padded + 7) + 12 * 16;
 }
 
 struct MaximumAndSum {
@@ -78,6 +106,7 @@ struct KernelTable {
   void (*quantize_row)(const float* x, int64_t cols, ActivationGroup* out);
   void (*linear)(const LinearWork& work);
   void (*attention)(const AttentionWork& work);
+  void (*merge_attention)(const AttentionMerge& merge);
   void (*rms_norm_row)(const float* x, const float* weight, int width,
                        float eps, float* out);
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);

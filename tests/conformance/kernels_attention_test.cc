@@ -111,7 +111,7 @@ TEST_P(AttentionTest, StoresWhatTheReferenceStores) {
 }
 
 TEST_P(AttentionTest, HeadShapesAndCacheTypes) {
-  for (const KvType type : {KvType::kF16, KvType::kF32}) {
+  for (const KvType type : kAllKvTypes) {
     for (const auto& [heads, kv_heads] :
          {std::pair{1, 1}, {4, 4}, {3, 1}, {6, 2}, {8, 1}}) {
       for (const int head_dim : {8, 20, 64}) {
@@ -125,7 +125,7 @@ TEST_P(AttentionTest, HeadShapesAndCacheTypes) {
 }
 
 TEST_P(AttentionTest, ContextsAcrossTileBorders) {
-  for (const KvType type : {KvType::kF16, KvType::kF32}) {
+  for (const KvType type : kAllKvTypes) {
     for (const int positions :
          {1, 2, 15, 16, 17, 33, 63, 64, 65, 127, 128, 129, 200}) {
       Compare({3, 1, 16, type}, positions, positions);

@@ -13,6 +13,7 @@ constexpr KernelTable kTable = {
     .quantize_row = QuantizeRow,
     .linear = Linear,
     .attention = Attention,
+    .merge_attention = MergeAttention,
     .rms_norm_row = RmsNormRow,
     .silu_mul = SiluMul,
     .round_to_f16 = RoundToF16,

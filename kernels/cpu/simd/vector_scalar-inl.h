@@ -134,6 +134,44 @@ constexpr int32_t DotStart(int offset, int32_t sum) {
   return -offset * sum;
 }
 
+// Reductions of attention, over kRowsReduced rows at once.
+constexpr int kRowsReduced = 4;
+inline void ReduceMaxRows(const F32 (&rows)[kRowsReduced], float* out) {
+  for (int r = 0; r < kRowsReduced; ++r) out[r] = rows[r].v;
+}
+// Of bits of floats that are not negative.
+inline void ReduceMaxRows(const I32 (&rows)[kRowsReduced], float* out) {
+  for (int r = 0; r < kRowsReduced; ++r) {
+    out[r] = __builtin_bit_cast(float, rows[r].v);
+  }
+}
+inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][16], float* out) {
+  for (int r = 0; r < kRowsReduced; ++r) out[r] = SumStripes(stripes[r]);
+}
+
+inline I32 SetInt(int32_t x) { return {x}; }
+// acc + codes · quad: per lane four bytes, those of the quad the same in all.
+// Codes are offset by 128, as in Dot<8>, and acc starts from DotStart<8>.
+inline I32 AddDotSigned(I32 acc, Bytes codes, int32_t quad) {
+  for (int b = 0; b < 32; b += 8) {
+    acc.v += static_cast<int32_t>((codes.v >> b) & 0xffu) *
+             static_cast<int8_t>(quad >> b);
+  }
+  return acc;
+}
+// Codes are signed, the quad is unsigned.
+inline I32 AddDotUnsigned(I32 acc, Bytes codes, int32_t quad) {
+  for (int b = 0; b < 32; b += 8) {
+    acc.v += static_cast<int8_t>(codes.v >> b) *
+             static_cast<int32_t>(static_cast<uint8_t>(quad >> b));
+  }
+  return acc;
+}
+// rne(a) as uint8; 0 <= a < 255.5.
+inline void StoreUint8(uint8_t* p, F32 a) {
+  *p = static_cast<uint8_t>(__builtin_rintf(a.v));
+}
+
 }  // namespace baton::kernels::cpu::BATON_ISA
 
 #endif  // BATON_KERNELS_CPU_SIMD_VECTOR_SCALAR_INL_H_

@@ -1,0 +1,254 @@
+#ifndef BATON_KERNELS_CPU_SIMD_ATTENTION_STATE_INL_H_
+#define BATON_KERNELS_CPU_SIMD_ATTENTION_STATE_INL_H_
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/elementwise-inl.h"
+
+namespace baton::kernels::cpu::BATON_ISA {
+
+// Vectors that go through a tile together: enough to hide the latencies of the
+// softmax, few enough for their scores to stay in the first-level cache.
+constexpr int kRowBatch = 16;
+constexpr int kTileVectors = kAttentionTile / kLanes;
+
+inline float ExpOf(float x) {
+  float lanes[kLanes];
+  Store(lanes, Exp(Set(x)));
+  return lanes[0];
+}
+
+// The running softmax of the vectors of one AttentionWork. A vector is one
+// (row, query head); vectors are ordered by row, so those that see a tile are a
+// suffix of them and how many of its tokens they see never decreases.
+class AttentionState {
+ public:
+  explicit AttentionState(const AttentionWork& work);
+
+  const AttentionWork& work() const { return work_; }
+  int vectors() const { return vectors_; }
+  int padded_dim() const { return padded_dim_; }
+  int LastPosition() const { return work_.first_position + work_.rows - 1; }
+  int FirstVectorAt(int position) const {
+    const int row = position - work_.first_position;
+    return row > 0 ? row * work_.heads : 0;
+  }
+  int VisibleTokens(int vector, int tile) const {
+    const int position = work_.first_position + vector / work_.heads;
+    const int tokens = position - tile + 1;
+    return tokens < kAttentionTile ? tokens : kAttentionTile;
+  }
+  const float* Query(int vector) const {
+    return work_.q + vector / work_.heads * work_.row_stride +
+           vector % work_.heads * work_.head_dim;
+  }
+  // The next `count` floats of scratch, on a cache line.
+  float* Take(int64_t count);
+
+  // K and V of the head in the block that holds `position`.
+  const std::byte* Keys(int position) const {
+    return work_.blocks[position / KvLayout::kTokens] + work_.k_offset;
+  }
+  const std::byte* Values(int position) const {
+    return work_.blocks[position / KvLayout::kTokens] + work_.v_offset;
+  }
+
+  // A split begins, for the vectors that see it.
+  void Reset(int first_vector);
+  // Scores of `count` vectors from `first` become weights; sets rescale.
+  void Softmax(int first, int count, int tile);
+  // The split joins those before it; the first one is kept as it is.
+  void EndSplit(int first_vector, bool is_first);
+  void WritePartials(int first_vector) const;
+  void WriteOutputs() const;
+
+  // Of the current batch, row r of it being vector `first + r`.
+  float* scores(int r) { return p_ + r * kAttentionTile; }
+  const float* scores(int r) const { return p_ + r * kAttentionTile; }
+  float rescale(int r) const { return rescale_[r]; }
+  // Of the current split, [padded_dim], not normalised.
+  float* out(int vector) { return part_ + int64_t{vector} * padded_dim_; }
+
+ private:
+  F32 MaskedMaximum(int r, int visible);
+  void Weigh(int r, F32 maximum, F32 (&stripes)[kStripeVectors]);
+
+  const AttentionWork& work_;
+  const int padded_dim_;
+  const int vectors_;
+  float* next_;
+  float* part_;   // [vectors, padded_dim], of the current split
+  float* total_;  // [vectors, padded_dim], of the splits before it
+  float* part_maximum_;
+  float* part_weight_;
+  float* total_maximum_;
+  float* total_weight_;
+  alignas(64) float p_[kRowBatch * kAttentionTile];
+  alignas(64) float rescale_[kRowBatch];
+};
+
+inline AttentionState::AttentionState(const AttentionWork& work)
+    : work_(work),
+      padded_dim_(PaddedHeadDim(work.head_dim)),
+      vectors_(work.rows * work.heads),
+      next_(work.scratch +
+            (-reinterpret_cast<uintptr_t>(work.scratch) & 63) / sizeof(float)) {
+  part_ = Take(int64_t{vectors_} * padded_dim_);
+  total_ = Take(int64_t{vectors_} * padded_dim_);
+  part_maximum_ = Take(vectors_);
+  part_weight_ = Take(vectors_);
+  total_maximum_ = Take(vectors_);
+  total_weight_ = Take(vectors_);
+}
+
+inline float* AttentionState::Take(int64_t count) {
+  float* taken = next_;
+  next_ += (count + 15) / 16 * 16;
+  return taken;
+}
+
+inline void AttentionState::Reset(int first_vector) {
+  for (int v = first_vector; v < vectors_; ++v) {
+    part_maximum_[v] = -__builtin_inff();
+    part_weight_[v] = 0.0f;
+    for (int d = 0; d < padded_dim_; d += kLanes) Store(out(v) + d, Set(0.0f));
+  }
+}
+
+// Scores of tokens that the vector does not see become -inf.
+inline F32 AttentionState::MaskedMaximum(int r, int visible) {
+  float* p = scores(r);
+  if (visible == kAttentionTile) {
+    F32 maxima = Load(p);
+    for (int i = 1; i < kTileVectors; ++i) {
+      maxima = Max(maxima, Load(p + i * kLanes));
+    }
+    return maxima;
+  }
+  F32 maxima = Set(-__builtin_inff());
+  for (int j = 0; j < kAttentionTile; j += kLanes) {
+    const F32 score = KeepFirst(Load(p + j), visible - j, -__builtin_inff());
+    Store(p + j, score);
+    maxima = Max(maxima, score);
+  }
+  return maxima;
+}
+
+inline void AttentionState::Weigh(int r, F32 maximum,
+                                  F32 (&stripes)[kStripeVectors]) {
+  float* p = scores(r);
+  for (int s = 0; s < kStripeVectors; ++s) {
+    const F32 weight = Exp(Sub(Load(p + s * kLanes), maximum));
+    Store(p + s * kLanes, weight);
+    stripes[s] = weight;
+  }
+  for (int i = kStripeVectors; i < kTileVectors; ++i) {
+    const F32 weight = Exp(Sub(Load(p + i * kLanes), maximum));
+    Store(p + i * kLanes, weight);
+    F32& stripe = stripes[i % kStripeVectors];
+    stripe = Add(stripe, weight);
+  }
+}
+
+inline void AttentionState::Softmax(int first, int count, int tile) {
+  alignas(64) float maxima[kRowBatch];
+  alignas(64) float sums[kRowBatch];
+  for (int r = 0; r < count; r += kRowsReduced) {
+    F32 rows[kRowsReduced];
+    for (int i = 0; i < kRowsReduced; ++i) {
+      rows[i] = r + i < count
+                    ? MaskedMaximum(r + i, VisibleTokens(first + r + i, tile))
+                    : Set(0.0f);
+    }
+    ReduceMaxRows(rows, maxima + r);
+  }
+  for (int r = 0; r < count; r += kLanes) {
+    float* maximum = part_maximum_ + first + r;
+    const F32 before = LoadFirst(maximum, count - r);
+    const F32 now = Max(before, Load(maxima + r));
+    Store(maxima + r, now);
+    StoreFirst(maximum, now, count - r);
+    Store(rescale_ + r, Exp(Sub(before, now)));
+  }
+  for (int r = 0; r < count; r += kRowsReduced) {
+    F32 stripes[kRowsReduced][kStripeVectors];
+    for (int i = 0; i < kRowsReduced; ++i) {
+      if (r + i < count) {
+        Weigh(r + i, Set(maxima[r + i]), stripes[i]);
+      } else {
+        for (F32& stripe : stripes[i]) stripe = Set(0.0f);
+      }
+    }
+    SumStripesRows(stripes, sums + r);
+  }
+  for (int r = 0; r < count; r += kLanes) {
+    float* weight = part_weight_ + first + r;
+    const F32 before = LoadFirst(weight, count - r);
+    StoreFirst(weight, Fma(before, Load(rescale_ + r), Load(sums + r)),
+               count - r);
+  }
+}
+
+// One more split joins a softmax over those before it.
+inline void MergeSplit(int padded_dim, float maximum, float weight,
+                       const float* out, float* total_maximum,
+                       float* total_weight, float* total_out) {
+  const float now = *total_maximum > maximum ? *total_maximum : maximum;
+  const float old_scale = ExpOf(*total_maximum - now);
+  const float new_scale = ExpOf(maximum - now);
+  *total_maximum = now;
+  *total_weight = __builtin_fmaf(*total_weight, old_scale, weight * new_scale);
+  for (int d = 0; d < padded_dim; d += kLanes) {
+    Store(total_out + d, Fma(Load(total_out + d), Set(old_scale),
+                             Mul(Load(out + d), Set(new_scale))));
+  }
+}
+
+inline void Normalise(const float* total, float weight, int head_dim,
+                      float* out) {
+  const F32 divisor = Set(weight);
+  for (int d = 0; d < head_dim; d += kLanes) {
+    const F32 value = Div(Load(total + d), divisor);
+    if (d + kLanes <= head_dim) {
+      Store(out + d, value);
+    } else {
+      StoreFirst(out + d, value, head_dim - d);
+    }
+  }
+}
+
+inline void AttentionState::EndSplit(int first_vector, bool is_first) {
+  for (int v = first_vector; v < vectors_; ++v) {
+    float* total = total_ + int64_t{v} * padded_dim_;
+    if (!is_first) {
+      MergeSplit(padded_dim_, part_maximum_[v], part_weight_[v], out(v),
+                 &total_maximum_[v], &total_weight_[v], total);
+      continue;
+    }
+    total_maximum_[v] = part_maximum_[v];
+    total_weight_[v] = part_weight_[v];
+    for (int d = 0; d < padded_dim_; d += kLanes) {
+      Store(total + d, Load(out(v) + d));
+    }
+  }
+}
+
+inline void AttentionState::WritePartials(int first_vector) const {
+  for (int v = first_vector; v < vectors_; ++v) {
+    float* to = work_.partials + v * PartialFloats(work_.head_dim);
+    const float* from = part_ + int64_t{v} * padded_dim_;
+    for (int d = 0; d < padded_dim_; d += kLanes) Store(to + d, Load(from + d));
+    to[padded_dim_] = part_maximum_[v];
+    to[padded_dim_ + 1] = part_weight_[v];
+  }
+}
+
+inline void AttentionState::WriteOutputs() const {
+  for (int v = 0; v < vectors_; ++v) {
+    Normalise(total_ + int64_t{v} * padded_dim_, total_weight_[v],
+              work_.head_dim, work_.out + (Query(v) - work_.q));
+  }
+}
+
+}  // namespace baton::kernels::cpu::BATON_ISA
+
+#endif  // BATON_KERNELS_CPU_SIMD_ATTENTION_STATE_INL_H_

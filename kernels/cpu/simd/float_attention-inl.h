@@ -1,0 +1,199 @@
+#ifndef BATON_KERNELS_CPU_SIMD_FLOAT_ATTENTION_INL_H_
+#define BATON_KERNELS_CPU_SIMD_FLOAT_ATTENTION_INL_H_
+
+#include "kernels/cpu/simd/attention_state-inl.h"
+#include "kernels/cpu/simd/fma_chain-inl.h"
+
+namespace baton::kernels::cpu::BATON_ISA {
+
+// q·Kᵀ and p·V of a tile by FMA chains; T is F16 or float.
+template <typename T>
+class FloatCache {
+ public:
+  explicit FloatCache(AttentionState* state);
+
+  void BeginTile(int tile, int tokens);
+  void Score(int first, int count);
+  void AccumulateValues(int first, int count);
+
+ private:
+  // Few vectors convert F16 as they read it; more are served by one conversion
+  // of the tile.
+  static constexpr int kInPlaceVectors = 8;
+
+  const T* KeysAt(int position) const {
+    return reinterpret_cast<const T*>(state_.Keys(position));
+  }
+  const T* ValuesAt(int position) const {
+    return reinterpret_cast<const T*>(state_.Values(position));
+  }
+  void WidenTile();
+  void WidenValues(const T* from, float* to) const;
+  template <typename Keys>
+  void ScoreWith(const Keys& keys, int first, int count);
+  template <typename Chain>
+  void AccumulateWith(Chain chain, int first, int count);
+
+  // A tile's K where it lies, as an operand of FmaChain.
+  struct BlockKeys {
+    const FloatCache* cache;
+    static constexpr int64_t k_stride = KvLayout::kTokens;
+
+    const T* vector(int v) const {
+      const int token = v * kLanes;
+      return cache->KeysAt(cache->tile_ + token) + token % KvLayout::kTokens;
+    }
+  };
+
+  AttentionState& state_;
+  const int head_dim_;
+  const int padded_dim_;
+  const bool in_place_;
+  float* k_tile_;  // [4 panels, head_dim, 16 tokens]
+  float* v_tile_;  // [64 tokens, padded_dim]
+  float* q_;       // [vectors, padded_dim], scaled
+  int tile_ = 0;
+  int tokens_ = 0;
+};
+
+template <typename T>
+FloatCache<T>::FloatCache(AttentionState* state)
+    : state_(*state),
+      head_dim_(state->work().head_dim),
+      padded_dim_(state->padded_dim()),
+      in_place_(
+          (sizeof(T) == sizeof(float) || state->vectors() <= kInPlaceVectors) &&
+          head_dim_ % kPanelOutputs == 0),
+      k_tile_(state->Take(int64_t{kAttentionTile} * head_dim_)),
+      v_tile_(state->Take(int64_t{kAttentionTile} * padded_dim_)),
+      q_(state->Take(int64_t{state->vectors()} * padded_dim_)) {
+  for (int v = 0; v < state->vectors(); ++v) {
+    const float* from = state->Query(v);
+    float* to = q_ + v * padded_dim_;
+    for (int d = 0; d < head_dim_; ++d) to[d] = from[d] * state->work().scale;
+  }
+}
+
+template <typename T>
+void FloatCache<T>::BeginTile(int tile, int tokens) {
+  tile_ = tile;
+  tokens_ = tokens;
+  if (!in_place_) WidenTile();
+}
+
+template <typename T>
+void FloatCache<T>::WidenTile() {
+  for (int j = 0; j < tokens_; j += KvLayout::kTokens) {
+    const T* k = KeysAt(tile_ + j);
+    const T* v = ValuesAt(tile_ + j);
+    const int elements = head_dim_ * KvLayout::kTokens;
+    float* k_panel = k_tile_ + int64_t{j} * head_dim_;
+    for (int i = 0; i < elements; i += kLanes) Store(k_panel + i, Load(k + i));
+    const int rows =
+        tokens_ - j < KvLayout::kTokens ? tokens_ - j : int{KvLayout::kTokens};
+    for (int t = 0; t < rows; ++t) {
+      WidenValues(v + t * head_dim_, v_tile_ + (j + t) * padded_dim_);
+    }
+  }
+}
+
+template <typename T>
+void FloatCache<T>::WidenValues(const T* from, float* to) const {
+  int d = 0;
+  for (; d + kLanes <= head_dim_; d += kLanes) Store(to + d, Load(from + d));
+  if (d < head_dim_) {
+    T rest[kLanes] = {};
+    for (int i = 0; d + i < head_dim_; ++i) rest[i] = from[d + i];
+    Store(to + d, Load(rest));
+    d += kLanes;
+  }
+  for (; d < padded_dim_; ++d) to[d] = 0.0f;
+}
+
+template <typename T>
+void FloatCache<T>::Score(int first, int count) {
+  if (in_place_) {
+    ScoreWith(BlockKeys{this}, first, count);
+  } else {
+    ScoreWith(PanelView<float>{k_tile_, KvLayout::kTokens,
+                               int64_t{KvLayout::kTokens} * head_dim_},
+              first, count);
+  }
+}
+
+template <typename T>
+template <typename Keys>
+void FloatCache<T>::ScoreWith(const Keys& keys, int first, int count) {
+  const int panels = (tokens_ + kPanelOutputs - 1) / kPanelOutputs;
+  ForTiles(count, panels * (kPanelOutputs / kLanes),
+           [&]<int R, int C>(int row, int column) {
+             F32 acc[R][C];
+             for (auto& line : acc) {
+               for (F32& value : line) value = Set(0.0f);
+             }
+             FmaChain<R, C>(q_ + (first + row) * padded_dim_, padded_dim_, keys,
+                            column, 0, head_dim_, acc);
+             for (int r = 0; r < R; ++r) {
+               float* p = state_.scores(row + r) + column * kLanes;
+               for (int c = 0; c < C; ++c) Store(p + c * kLanes, acc[r][c]);
+             }
+           });
+}
+
+template <typename T>
+void FloatCache<T>::AccumulateValues(int first, int count) {
+  if (!in_place_) {
+    const PanelView<float> values = {v_tile_, padded_dim_, kPanelOutputs};
+    const auto chain = [&]<int R, int C>(const float* p, int column, int from,
+                                         int to, F32(&acc)[R][C]) {
+      FmaChain<R, C>(p, kAttentionTile, values, column, from, to, acc);
+    };
+    return AccumulateWith(chain, first, count);
+  }
+  const auto chain = [this]<int R, int C>(const float* p, int column, int from,
+                                          int to, F32(&acc)[R][C]) {
+    while (from < to) {
+      const int block = from / KvLayout::kTokens * KvLayout::kTokens;
+      const int block_end = block + KvLayout::kTokens;
+      const int end = block_end < to ? block_end : to;
+      const PanelView<T> values = {ValuesAt(tile_ + block), head_dim_,
+                                   kPanelOutputs};
+      FmaChain<R, C>(p + block, kAttentionTile, values, column, from - block,
+                     end - block, acc);
+      from = end;
+    }
+  };
+  AccumulateWith(chain, first, count);
+}
+
+template <typename T>
+template <typename Chain>
+void FloatCache<T>::AccumulateWith(Chain chain, int first, int count) {
+  ForTiles(count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
+    F32 acc[R][C];
+    for (int r = 0; r < R; ++r) {
+      const F32 rescale = Set(state_.rescale(row + r));
+      const float* out = state_.out(first + row + r);
+      for (int c = 0; c < C; ++c) {
+        acc[r][c] = Mul(Load(out + (column + c) * kLanes), rescale);
+      }
+    }
+    const int common = state_.VisibleTokens(first + row, tile_);
+    chain.template operator()<R, C>(state_.scores(row), column, 0, common, acc);
+    for (int r = 0; r < R; ++r) {
+      F32 alone[1][C];
+      for (int c = 0; c < C; ++c) alone[0][c] = acc[r][c];
+      chain.template operator()<1, C>(
+          state_.scores(row + r), column, common,
+          state_.VisibleTokens(first + row + r, tile_), alone);
+      float* out = state_.out(first + row + r);
+      for (int c = 0; c < C; ++c) {
+        Store(out + (column + c) * kLanes, alone[0][c]);
+      }
+    }
+  });
+}
+
+}  // namespace baton::kernels::cpu::BATON_ISA
+
+#endif  // BATON_KERNELS_CPU_SIMD_FLOAT_ATTENTION_INL_H_
