@@ -17,9 +17,8 @@ inline float ExpOf(float x) {
   return lanes[0];
 }
 
-// The running softmax of the vectors of one AttentionWork. A vector is one
-// (row, query head); vectors are ordered by row, so those that see a tile are a
-// suffix of them and how many of its tokens they see never decreases.
+// The running softmax of one AttentionWork. A vector is one (row, query head),
+// ordered by row: those that see a tile are a suffix of them.
 class AttentionState {
  public:
   explicit AttentionState(const AttentionWork& work);
@@ -54,16 +53,15 @@ class AttentionState {
 
   // A split begins, for the vectors that see it.
   void Reset(int first_vector);
-  // Scores of `count` vectors from `first` become weights; sets rescale.
+  // Turns scores of `count` vectors into weights; sets rescale.
   void Softmax(int first, int count, int tile);
-  // The split joins those before it; the first one is kept as it is.
+  // Merges the split into those before it.
   void EndSplit(int first_vector, bool is_first);
   void WritePartials(int first_vector) const;
   void WriteOutputs() const;
 
   // Of the current batch, row r of it being vector `first + r`.
   float* scores(int r) { return p_ + r * kAttentionTile; }
-  const float* scores(int r) const { return p_ + r * kAttentionTile; }
   float rescale(int r) const { return rescale_[r]; }
   // Of the current split, [padded_dim], not normalised.
   float* out(int vector) { return part_ + int64_t{vector} * padded_dim_; }
