@@ -66,24 +66,6 @@ inline void Attention(const AttentionWork& work) {
   }
 }
 
-inline void MergeAttention(const AttentionMerge& merge) {
-  const int64_t floats = PartialFloats(merge.head_dim);
-  const int padded_dim = PaddedHeadDim(merge.head_dim);
-  for (int v = 0; v < merge.rows * merge.heads; ++v) {
-    const int row = v / merge.heads;
-    const int splits = (merge.first_position + row) / kAttentionSplit + 1;
-    float* total = merge.partials + v * floats;
-    for (int split = 1; split < splits; ++split) {
-      const float* part = total + split * merge.split_stride;
-      MergeSplit(padded_dim, part[padded_dim], part[padded_dim + 1], part,
-                 total + padded_dim, total + padded_dim + 1, total);
-    }
-    Normalise(
-        total, total[padded_dim + 1], merge.head_dim,
-        merge.out + row * merge.row_stride + v % merge.heads * merge.head_dim);
-  }
-}
-
 }  // namespace baton::kernels::cpu::BATON_ISA
 
 #endif  // BATON_KERNELS_CPU_SIMD_ATTENTION_INL_H_

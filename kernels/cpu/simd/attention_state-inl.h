@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/elementwise-inl.h"
+#include "kernels/cpu/simd/merge_splits-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
 
@@ -10,12 +11,6 @@ namespace baton::kernels::cpu::BATON_ISA {
 // softmax, few enough for their scores to stay in the first-level cache.
 constexpr int kRowBatch = 16;
 constexpr int kTileVectors = kAttentionTile / kLanes;
-
-inline float ExpOf(float x) {
-  float lanes[kLanes];
-  Store(lanes, Exp(Set(x)));
-  return lanes[0];
-}
 
 // The running softmax of one AttentionWork. A vector is one (row, query head),
 // ordered by row: those that see a tile are a suffix of them.
@@ -183,34 +178,6 @@ inline void AttentionState::Softmax(int first, int count, int tile) {
     const F32 before = LoadFirst(weight, count - r);
     StoreFirst(weight, Fma(before, Load(rescale_ + r), Load(sums + r)),
                count - r);
-  }
-}
-
-// One more split joins a softmax over those before it.
-inline void MergeSplit(int padded_dim, float maximum, float weight,
-                       const float* out, float* total_maximum,
-                       float* total_weight, float* total_out) {
-  const float now = *total_maximum > maximum ? *total_maximum : maximum;
-  const float old_scale = ExpOf(*total_maximum - now);
-  const float new_scale = ExpOf(maximum - now);
-  *total_maximum = now;
-  *total_weight = __builtin_fmaf(*total_weight, old_scale, weight * new_scale);
-  for (int d = 0; d < padded_dim; d += kLanes) {
-    Store(total_out + d, Fma(Load(total_out + d), Set(old_scale),
-                             Mul(Load(out + d), Set(new_scale))));
-  }
-}
-
-inline void Normalise(const float* total, float weight, int head_dim,
-                      float* out) {
-  const F32 divisor = Set(weight);
-  for (int d = 0; d < head_dim; d += kLanes) {
-    const F32 value = Div(Load(total + d), divisor);
-    if (d + kLanes <= head_dim) {
-      Store(out + d, value);
-    } else {
-      StoreFirst(out + d, value, head_dim - d);
-    }
   }
 }
 
