@@ -18,6 +18,16 @@ std::vector<float> Normed(Backend* backend, const float* x, int n, int64_t cols,
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<PackedMatrix>> Backend::Pack(
+    const MatrixView& view) {
+  if (absl::Status status = ValidateMatrix(view); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<MatrixPacker>> packer =
+      StartPacking({.type = view.type, .rows = view.rows, .cols = view.cols});
+  if (!packer.ok()) return packer.status();
+  (*packer)->Append(view.data);
+  return (*packer)->Finish();
+}
+
 void Backend::ProjectQkv(const float* x, int n, const QkvWeights& weights,
                          const RotaryAngles& angles, const KvLayout& layout,
                          int layer, absl::Span<const SequenceRows> sequences,

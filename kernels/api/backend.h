@@ -9,18 +9,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/api/kv_layout.h"
+#include "kernels/api/matrix_packer.h"
 #include "kernels/api/tensor.h"
 
 namespace baton::kernels {
-
-// A weight matrix in a backend's own packing. Immutable after Pack().
-class PackedMatrix {
- public:
-  virtual ~PackedMatrix() = default;
-  virtual int64_t rows() const = 0;  // outputs
-  virtual int64_t cols() const = 0;  // inputs
-  virtual size_t bytes() const = 0;  // memory the packing takes
-};
 
 // Where one matrix product of a Linear call goes: out[r * rows + o].
 struct LinearTarget {
@@ -91,10 +83,14 @@ class Backend {
   virtual std::string_view name() const = 0;  // "reference", "cpu-avx512", ...
   virtual int threads() const = 0;
 
-  // Converts a file matrix. INVALID_ARGUMENT when the view breaks its
-  // requirements; never keeps `view.data`.
-  virtual absl::StatusOr<std::unique_ptr<PackedMatrix>> Pack(
-      const MatrixView& view) = 0;
+  // Starts to convert a file matrix. INVALID_ARGUMENT as ValidateShape;
+  // RESOURCE_EXHAUSTED when there is no memory for it. The packer's calls count
+  // as calls on this backend.
+  virtual absl::StatusOr<std::unique_ptr<MatrixPacker>> StartPacking(
+      const MatrixShape& shape) = 0;
+  // Converts one that lies in memory as a whole. INVALID_ARGUMENT when the view
+  // breaks its requirements, else as StartPacking.
+  absl::StatusOr<std::unique_ptr<PackedMatrix>> Pack(const MatrixView& view);
 
   // out[i, :] = row ids[i] of `table`, dequantised. Ids are in range.
   virtual void Embed(const PackedMatrix& table, absl::Span<const uint32_t> ids,

@@ -15,8 +15,10 @@ void UnpackNibbles(const uint8_t* q, int offset, int8_t* codes) {
 void UnpackFiveBits(const uint8_t* q, const uint8_t* high, int offset,
                     int8_t* codes) {
   UnpackNibbles(q, offset, codes);
+  uint32_t bits;
+  std::memcpy(&bits, high, sizeof(bits));
   for (int i = 0; i < 32; ++i) {
-    const int bit = (high[i / 8] >> (i % 8)) & 1;
+    const int bit = static_cast<int>(bits >> i & 1);
     codes[i] = static_cast<int8_t>(codes[i] + 16 * bit);
   }
 }
@@ -67,12 +69,11 @@ void UnpackSuperBlock(const Block& block, UnpackedBlock* out) {
   out->d = block.d;
   out->m = block.dmin;
   UnpackSixBitScales(block.scales, out);
-  for (int g = 0; g < 8; ++g) {
-    const uint8_t* q = block.q + g / 2 * 32;
-    for (int i = 0; i < 32; ++i) {
-      const int code = g % 2 == 0 ? q[i] & 0x0f : q[i] >> 4;
-      out->codes[32 * g + i] = static_cast<int8_t>(code);
-    }
+  for (int pair = 0; pair < 4; ++pair) {
+    int8_t* codes = out->codes + 64 * pair;
+    const uint8_t* q = block.q + 32 * pair;
+    for (int i = 0; i < 32; ++i) codes[i] = static_cast<int8_t>(q[i] & 0x0f);
+    for (int i = 0; i < 32; ++i) codes[32 + i] = static_cast<int8_t>(q[i] >> 4);
   }
 }
 
@@ -82,21 +83,29 @@ void Unpack(const BlockQ4_K& block, UnpackedBlock* out) {
 
 void Unpack(const BlockQ5_K& block, UnpackedBlock* out) {
   UnpackSuperBlock(block, out);
-  for (int i = 0; i < 256; ++i) {
-    const int bit = (block.high[i % 32] >> (i / 32)) & 1;
-    out->codes[i] = static_cast<int8_t>(out->codes[i] + 16 * bit);
+  for (int g = 0; g < 8; ++g) {
+    int8_t* codes = out->codes + 32 * g;
+    for (int i = 0; i < 32; ++i) {
+      const int bit = block.high[i] >> g & 1;
+      codes[i] = static_cast<int8_t>(codes[i] + 16 * bit);
+    }
   }
 }
 
 void Unpack(const BlockQ6_K& block, UnpackedBlock* out) {
   out->d = block.d;
   std::memcpy(out->scale, block.scales, sizeof(block.scales));
-  for (int i = 0; i < 256; ++i) {
-    const int part = i / 128, quarter = i % 128 / 32, l = i % 32;
-    const int low = block.low[64 * part + 32 * (quarter % 2) + l];
-    const int nibble = quarter < 2 ? low & 0x0f : low >> 4;
-    const int high = (block.high[32 * part + l] >> (2 * quarter)) & 3;
-    out->codes[i] = static_cast<int8_t>((nibble | high << 4) - 32);
+  for (int g = 0; g < 8; ++g) {  // of 32 codes
+    const int quarter = g % 4;
+    const uint8_t* low = block.low + 64 * (g / 4) + 32 * (quarter % 2);
+    const uint8_t* high = block.high + 32 * (g / 4);
+    const int low_shift = quarter < 2 ? 0 : 4;
+    int8_t* codes = out->codes + 32 * g;
+    for (int i = 0; i < 32; ++i) {
+      const int nibble = low[i] >> low_shift & 0x0f;
+      const int top = high[i] >> (2 * quarter) & 3;
+      codes[i] = static_cast<int8_t>((nibble | top << 4) - 32);
+    }
   }
 }
 

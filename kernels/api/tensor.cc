@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/api/int8_row.h"
 
 namespace baton::kernels {
 namespace {
@@ -28,21 +29,33 @@ int64_t RowBytes(TensorType type, int64_t cols) {
          cols / traits.block_elements * traits.block_bytes;
 }
 
-absl::Status ValidateMatrix(const MatrixView& view) {
-  const TensorTypeTraits& traits = TraitsOf(view.type);
-  const std::string name(traits.name);
-  if (view.rows <= 0 || view.cols <= 0 ||
-      view.rows > kMaxElements / view.cols) {
+absl::Status ValidateShape(const MatrixShape& shape) {
+  const std::string name(TraitsOf(shape.type).name);
+  if (shape.rows <= 0 || shape.cols <= 0 ||
+      shape.rows > kMaxElements / shape.cols) {
     return absl::InvalidArgumentError(
-        absl::StrCat("matrix of ", view.rows, " rows and ", view.cols,
+        absl::StrCat("matrix of ", shape.rows, " rows and ", shape.cols,
                      " columns: both must be positive and their product at "
                      "most 2^40"));
   }
-  if (view.cols % traits.block_elements != 0) {
+  if (shape.as_int8 && !ConvertsToInt8(shape.type)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("matrix of type ", name, ": ", view.cols,
-                     " columns are not a multiple of ", traits.block_elements));
+        absl::StrCat("matrix of type ", name,
+                     " as int8: allowed for F32, F16 and BF16 only"));
   }
+  const int multiple = TraitsOf(shape.packed_type()).block_elements;
+  if (shape.cols % multiple != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "matrix of type ", name, shape.as_int8 ? " as int8: " : ": ",
+        shape.cols, " columns are not a multiple of ", multiple));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateMatrix(const MatrixView& view) {
+  absl::Status status = ValidateShape({view.type, view.rows, view.cols});
+  if (!status.ok()) return status;
+  const std::string name(TraitsOf(view.type).name);
   const int64_t expected = view.rows * RowBytes(view.type, view.cols);
   if (view.data.size() != static_cast<uint64_t>(expected)) {
     return absl::InvalidArgumentError(

@@ -39,6 +39,21 @@ const TensorTypeTraits& TraitsOf(TensorType type);
 // Bytes of a row of `cols` elements. Requires: cols % block_elements == 0.
 int64_t RowBytes(TensorType type, int64_t cols);
 
+// A matrix to come, in its file format. `as_int8`: to be kept as kI8, for float
+// types whose rows are whole groups of 32.
+struct MatrixShape {
+  TensorType type = TensorType::kF32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  bool as_int8 = false;
+
+  // The type it is kept in.
+  TensorType packed_type() const { return as_int8 ? TensorType::kI8 : type; }
+};
+
+// INVALID_ARGUMENT unless `shape` is that of a matrix, and not too large.
+absl::Status ValidateShape(const MatrixShape& shape);
+
 // A row-major matrix in its file format, not owned: row r holds the weights of
 // output r, `cols` inputs each, blocks along the row.
 // Requires: cols % block_elements == 0, data.size() == rows * RowBytes().

@@ -11,8 +11,10 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/packed_panels.h"
+#include "kernels/cpu/panel_packer.h"
 #include "kernels/cpu/rope.h"
 #include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/weight_arena.h"
 
 namespace baton::kernels {
 namespace {
@@ -44,10 +46,14 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return name_; }
   int threads() const override { return pool_.threads(); }
 
-  absl::StatusOr<std::unique_ptr<PackedMatrix>> Pack(
-      const MatrixView& view) override {
-    if (absl::Status status = ValidateMatrix(view); !status.ok()) return status;
-    return std::make_unique<PackedPanels>(view);
+  absl::StatusOr<std::unique_ptr<MatrixPacker>> StartPacking(
+      const MatrixShape& shape) override {
+    if (absl::Status status = ValidateShape(shape); !status.ok()) return status;
+    auto memory = arena_.Allocate(PackedPanels::StorageBytes(shape));
+    if (!memory.ok()) return memory.status();
+    return std::make_unique<cpu::PanelPacker>(
+        shape, std::make_unique<PackedPanels>(shape, *std::move(memory)),
+        &pool_);
   }
 
   void Embed(const PackedMatrix& table, absl::Span<const uint32_t> ids,
@@ -136,6 +142,7 @@ class CpuBackend final : public Backend {
   const std::string name_;
   const KernelTable& table_;
   cpu::ThreadPool pool_;
+  cpu::WeightArena arena_;
   cpu::LinearRunner linear_;
   cpu::AttentionRunner attention_;
 };

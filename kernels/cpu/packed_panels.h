@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "kernels/api/backend.h"
 
@@ -11,11 +12,15 @@ namespace baton::kernels::cpu {
 
 // A matrix in panels of 16 outputs, the last one padded with zeros. Quantised
 // types lie as panel_format.h says; float types keep their element type as
-// [cols, 16 outputs]. Panels are 64-byte aligned.
+// [cols, 16 outputs]. Panels are 64-byte aligned. Filled by panel_packer.h.
 class PackedPanels final : public PackedMatrix {
  public:
-  // Requires: ValidateMatrix(view) is OK.
-  explicit PackedPanels(const MatrixView& view);
+  // `data`: StorageBytes(shape) zeros, 64-byte aligned.
+  // Requires: ValidateShape(shape) is OK.
+  PackedPanels(const MatrixShape& shape, std::shared_ptr<std::byte[]> data);
+
+  // Memory that a matrix of this shape takes.
+  static size_t StorageBytes(const MatrixShape& shape);
 
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
@@ -27,17 +32,12 @@ class PackedPanels final : public PackedMatrix {
   const std::byte* panel(int64_t p) const {
     return data_.get() + p * panel_bytes_;
   }
+  std::byte* mutable_panel(int64_t p) { return data_.get() + p * panel_bytes_; }
 
   // out[cols] = row r, the values of DequantizeRow on the file's row.
   void Dequantize(int64_t r, float* out) const;
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const;
-  };
-
-  void PackFloats(const MatrixView& view);
-  void PackBlocks(const MatrixView& view);
   void DequantizeFloats(int64_t r, float* out) const;
   void DequantizeBlocks(int64_t r, float* out) const;
 
@@ -46,7 +46,7 @@ class PackedPanels final : public PackedMatrix {
   const int64_t cols_;
   const int64_t panels_;
   const size_t panel_bytes_;
-  std::unique_ptr<std::byte[], Free> data_;
+  const std::shared_ptr<std::byte[]> data_;
 };
 
 }  // namespace baton::kernels::cpu

@@ -63,6 +63,30 @@ constexpr PanelFormat PanelFormatOf(TensorType type) {
   }
 }
 
+// Where the sections of a quantised panel of `groups` groups lie. Group g's
+// codes and scales are those of all 16 outputs.
+template <typename Byte>
+struct PanelSections {
+  PanelSections(const PanelFormat& panel_format, int64_t groups, Byte* panel)
+      : format(panel_format),
+        codes(panel),
+        sub_scales(codes + groups * format.code_bytes()),
+        scales(sub_scales + groups * format.sub_scale_bytes()) {}
+
+  Byte* group_codes(int64_t g) const { return codes + g * format.code_bytes(); }
+  Byte* group_sub_scales(int64_t g) const {
+    return sub_scales + g * format.sub_scale_bytes();
+  }
+  Byte* block_scales(int64_t g) const {
+    return scales + g / format.block_groups() * format.scale_bytes();
+  }
+
+  const PanelFormat format;
+  Byte* const codes;
+  Byte* const sub_scales;
+  Byte* const scales;  // of kI8: the outputs' own
+};
+
 }  // namespace baton::kernels::cpu
 
 #endif  // BATON_KERNELS_CPU_PANEL_FORMAT_H_

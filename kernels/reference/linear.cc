@@ -7,6 +7,7 @@
 
 #include "kernels/api/block_formats.h"
 #include "kernels/api/half.h"
+#include "kernels/api/int8_row.h"
 
 namespace baton::kernels::reference {
 namespace {
@@ -56,12 +57,26 @@ float Int8Dot(const std::byte* w, const QuantizedRow& x, int64_t cols) {
 
 }  // namespace
 
-StoredMatrix::StoredMatrix(const MatrixView& view)
-    : type_(view.type),
-      rows_(view.rows),
-      cols_(view.cols),
-      row_bytes_(RowBytes(view.type, view.cols)),
-      data_(view.data.begin(), view.data.end()) {}
+StoredMatrix::StoredMatrix(const MatrixShape& shape)
+    : file_type_(shape.type),
+      type_(shape.packed_type()),
+      rows_(shape.rows),
+      cols_(shape.cols),
+      row_bytes_(RowBytes(type_, shape.cols)) {}
+
+void StoredMatrix::Append(absl::Span<const std::byte> rows) {
+  if (type_ == file_type_) {
+    data_.insert(data_.end(), rows.begin(), rows.end());
+    return;
+  }
+  const int64_t file_row_bytes = RowBytes(file_type_, cols_);
+  const int64_t count = static_cast<int64_t>(rows.size()) / file_row_bytes;
+  for (int64_t r = 0; r < count; ++r) {
+    data_.resize(data_.size() + row_bytes_);
+    ConvertRowToInt8(file_type_, &rows[r * file_row_bytes], cols_,
+                     &data_[data_.size() - row_bytes_]);
+  }
+}
 
 QuantizedRow QuantizeRow(const float* x, int64_t cols) {
   QuantizedRow row;

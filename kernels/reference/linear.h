@@ -12,8 +12,10 @@ namespace baton::kernels::reference {
 // A matrix as its file holds it.
 class StoredMatrix : public PackedMatrix {
  public:
-  // Requires: ValidateMatrix(view) is OK.
-  explicit StoredMatrix(const MatrixView& view);
+  // Requires: ValidateShape(shape) is OK.
+  explicit StoredMatrix(const MatrixShape& shape);
+  // Adds rows in the format of the shape's type.
+  void Append(absl::Span<const std::byte> rows);
 
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
@@ -22,6 +24,7 @@ class StoredMatrix : public PackedMatrix {
   const std::byte* row(int64_t r) const { return &data_[r * row_bytes_]; }
 
  private:
+  TensorType file_type_;
   TensorType type_;
   int64_t rows_;
   int64_t cols_;

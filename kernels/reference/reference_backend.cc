@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "kernels/api/block_formats.h"
@@ -45,15 +46,29 @@ void LinearTo(const float* x, int n, const LinearTarget& target) {
   }
 }
 
+class StoredMatrixPacker final : public MatrixPacker {
+ public:
+  explicit StoredMatrixPacker(const MatrixShape& shape)
+      : matrix_(std::make_unique<StoredMatrix>(shape)) {}
+
+  void Append(absl::Span<const std::byte> rows) override {
+    matrix_->Append(rows);
+  }
+  std::unique_ptr<PackedMatrix> Finish() override { return std::move(matrix_); }
+
+ private:
+  std::unique_ptr<StoredMatrix> matrix_;
+};
+
 class ReferenceBackend final : public Backend {
  public:
   std::string_view name() const override { return "reference"; }
   int threads() const override { return 1; }
 
-  absl::StatusOr<std::unique_ptr<PackedMatrix>> Pack(
-      const MatrixView& view) override {
-    if (absl::Status status = ValidateMatrix(view); !status.ok()) return status;
-    return std::make_unique<StoredMatrix>(view);
+  absl::StatusOr<std::unique_ptr<MatrixPacker>> StartPacking(
+      const MatrixShape& shape) override {
+    if (absl::Status status = ValidateShape(shape); !status.ok()) return status;
+    return std::make_unique<StoredMatrixPacker>(shape);
   }
 
   void Embed(const PackedMatrix& table, absl::Span<const uint32_t> ids,

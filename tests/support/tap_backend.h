@@ -46,9 +46,9 @@ class TapBackend final : public kernels::Backend {
 
   std::string_view name() const override { return inner_->name(); }
   int threads() const override { return inner_->threads(); }
-  absl::StatusOr<std::unique_ptr<kernels::PackedMatrix>> Pack(
-      const kernels::MatrixView& view) override {
-    return inner_->Pack(view);
+  absl::StatusOr<std::unique_ptr<kernels::MatrixPacker>> StartPacking(
+      const kernels::MatrixShape& shape) override {
+    return inner_->StartPacking(shape);
   }
   void Embed(const kernels::PackedMatrix& table, absl::Span<const uint32_t> ids,
              float* out) override {

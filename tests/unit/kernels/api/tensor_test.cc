@@ -55,5 +55,17 @@ TEST(TensorTest, NamesWhatIsWrong) {
   EXPECT_NE(Message(TensorType::kF32, 1, -4, 0), "");
 }
 
+TEST(TensorTest, OnlyFloatRowsOfWholeGroupsBecomeInt8) {
+  const auto message = [](TensorType type, int64_t cols) {
+    return std::string(
+        ValidateShape({type, 2, cols, /*as_int8=*/true}).message());
+  };
+  EXPECT_EQ(message(TensorType::kBF16, 64), "");
+  EXPECT_EQ(message(TensorType::kF32, 48),
+            "matrix of type F32 as int8: 48 columns are not a multiple of 32");
+  EXPECT_EQ(message(TensorType::kQ8_0, 64),
+            "matrix of type Q8_0 as int8: allowed for F32, F16 and BF16 only");
+}
+
 }  // namespace
 }  // namespace baton::kernels
