@@ -18,12 +18,17 @@ constexpr int kActivationGroup = 32;
 constexpr int kAttentionTile = 64;    // tokens
 constexpr int kAttentionSplit = 512;  // tokens
 
-// 32 activations, x ≈ scale · q.
+// 32 activations, x ≈ scale · q. The negative sums are what a dot product
+// with codes offset by that much starts from. 60 bytes: at 64 the rows of a
+// tile would share cache sets.
 struct ActivationGroup {
   int8_t q[kActivationGroup];
   float scale;
-  float scaled_sum;     // scale · Σ q
-  int32_t half_sum[2];  // Σ of the first and of the last 16 q
+  float scaled_sum;  // scale · Σ q
+  int32_t minus_8_sum;
+  int32_t minus_16_sum;
+  int32_t minus_128_sum;
+  int32_t minus_32_half_sum[2];  // of the first and of the last 16 q
 };
 
 // One product: x [rows, cols] times `panels` consecutive panels of a matrix

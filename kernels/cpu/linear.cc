@@ -68,8 +68,10 @@ void LinearRunner::PlanItems(int n, absl::Span<const LinearTarget> targets) {
       const int rows = std::min(kItemRows, n - row);
       const double panel_microseconds = PanelMicroseconds(weights, rows);
       planned_microseconds_ += panel_microseconds * panels;
+      // Whole pairs of panels: the register tile takes two.
       const int step = std::clamp(
-          static_cast<int>(kItemMicroseconds / panel_microseconds), 1, panels);
+          static_cast<int>(kItemMicroseconds / panel_microseconds) / 2 * 2, 2,
+          panels + panels % 2);
       for (int panel = 0; panel < panels; panel += step) {
         items_.push_back(
             {&target, panel, std::min(step, panels - panel), row, rows});

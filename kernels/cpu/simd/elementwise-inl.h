@@ -52,11 +52,15 @@ inline void QuantizeGroup(const float* x, ActivationGroup* out) {
   for (int i = 0; i < kActivationGroup; i += kLanes) {
     StoreInt8(out->q + i, Mul(Load(x + i), inverse));
   }
-  out->half_sum[0] = Sum16(out->q);
-  out->half_sum[1] = Sum16(out->q + 16);
+  const int32_t first = Sum16(out->q);
+  const int32_t last = Sum16(out->q + 16);
   out->scale = maximum / 127.0f;
-  out->scaled_sum =
-      out->scale * static_cast<float>(out->half_sum[0] + out->half_sum[1]);
+  out->scaled_sum = out->scale * static_cast<float>(first + last);
+  out->minus_8_sum = -8 * (first + last);
+  out->minus_16_sum = -16 * (first + last);
+  out->minus_128_sum = -128 * (first + last);
+  out->minus_32_half_sum[0] = -32 * first;
+  out->minus_32_half_sum[1] = -32 * last;
 }
 
 inline void QuantizeRow(const float* x, int64_t cols, ActivationGroup* out) {

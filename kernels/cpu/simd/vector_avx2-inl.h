@@ -9,7 +9,6 @@
 namespace baton::kernels::cpu::BATON_ISA {
 
 constexpr int kLanes = 8;
-constexpr int kMaxRows = 4;
 constexpr int kChainColumns = 2;
 
 struct F32 {
@@ -150,42 +149,6 @@ inline Bytes Shift(Bytes a) {
   } else {
     return {_mm256_srli_epi16(a.v, -n)};
   }
-}
-
-inline __m256i BroadcastQuad(const int8_t* q) {
-  int32_t quad;
-  __builtin_memcpy(&quad, q, sizeof(quad));
-  return _mm256_set1_epi32(quad);
-}
-
-// Pair sums of maddubs stay below 2^15: 2 · 127 · (2^kBits - 1) each, so that
-// 8, 4 or 2 of them are added in int16. Codes of 8 bits become |w| times q with
-// the sign of w (|w| <= 128: 2 · 128 · 127 < 2^15).
-template <int kBits, int N>
-inline I32 Dot(const Bytes* codes, const int8_t* q, int32_t init) {
-  constexpr int kPairs = kBits == 4 ? 8 : kBits == 5 ? 4 : kBits == 6 ? 2 : 1;
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i sum = _mm256_set1_epi32(init);
-  for (int i = 0; i < N; i += kPairs) {
-    __m256i pairs;
-    if constexpr (kBits == 8) {
-      const __m256i w = _mm256_xor_si256(codes[i].v, _mm256_set1_epi8(-128));
-      pairs = _mm256_maddubs_epi16(
-          _mm256_abs_epi8(w), _mm256_sign_epi8(BroadcastQuad(q + 4 * i), w));
-    } else {
-      pairs = _mm256_maddubs_epi16(codes[i].v, BroadcastQuad(q + 4 * i));
-      for (int j = i + 1; j < i + kPairs && j < N; ++j) {
-        pairs = _mm256_add_epi16(
-            pairs, _mm256_maddubs_epi16(codes[j].v, BroadcastQuad(q + 4 * j)));
-      }
-    }
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
-  }
-  return {sum};
-}
-template <int kBits>
-constexpr int32_t DotStart(int offset, int32_t sum) {
-  return kBits == 8 ? 0 : -offset * sum;
 }
 
 constexpr int kRowsReduced = 4;

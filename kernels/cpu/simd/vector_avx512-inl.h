@@ -10,7 +10,6 @@
 namespace baton::kernels::cpu::BATON_ISA {
 
 constexpr int kLanes = 16;
-constexpr int kMaxRows = 8;
 constexpr int kChainColumns = 4;
 
 struct F32 {
@@ -130,20 +129,47 @@ inline Bytes Shift(Bytes a) {
   }
 }
 
-template <int kBits, int N>
-inline I32 Dot(const Bytes* codes, const int8_t* q, int32_t init) {
-  __m512i sum = _mm512_set1_epi32(init);
-  for (int i = 0; i < N; ++i) {
-    int32_t quad;
-    __builtin_memcpy(&quad, q + 4 * i, sizeof(quad));
-    sum = _mm512_dpbusd_epi32(sum, codes[i].v, _mm512_set1_epi32(quad));
-  }
-  return {sum};
+using Quad = __m512i;
+template <int kBits>
+struct Code {
+  __m512i v;
+};
+template <int kBits>
+struct DotSum {
+  __m512i v;
+};
+
+inline Quad LoadActivations(const int8_t* q) {
+  int32_t quad;
+  __builtin_memcpy(&quad, q, sizeof(quad));
+  return _mm512_set1_epi32(quad);
 }
 template <int kBits>
-constexpr int32_t DotStart(int offset, int32_t sum) {
-  return -offset * sum;
+inline Code<kBits> MakeCode(Bytes codes) {
+  return {codes.v};
 }
+template <int kBits, bool kOffset>
+inline DotSum<kBits> StartDot(const int32_t* start) {
+  return {kOffset ? _mm512_set1_epi32(*start) : _mm512_setzero_si512()};
+}
+template <int kQuad, int kBits>
+inline void AddQuad(Code<kBits> code, Quad quad, DotSum<kBits>* sum) {
+  sum->v = _mm512_dpbusd_epi32(sum->v, code.v, quad);
+}
+template <bool kOffset, int kBits>
+inline I32 FinishDot(DotSum<kBits> sum, const int32_t* /*start*/) {
+  return {sum.v};
+}
+
+// The quantised register tile. Zen 5 does 2 vpdpbusd, mul or FMA and 2 loads a
+// cycle, beside conversions and logic. A row of Q4_1 takes 8 + 1 + 2 of the
+// first per group and panel (8 / 11 of the peak at best), and 8 + 2 loads, too
+// many; two panels share the loads of activations: 8 / 2 + 2. 6 x 2 sums and
+// accumulators leave 8 registers; codes of 6 bits also keep the product of
+// their first half.
+constexpr int kTileColumns = 2;
+template <int kBits>
+constexpr int kTileRows = kBits == 6 ? 4 : 6;
 
 // Four rows fold together: halves, quarters, then inside the quarters, which
 // is also the tree of SumStripes.

@@ -10,7 +10,6 @@
 namespace baton::kernels::cpu::BATON_ISA {
 
 constexpr int kLanes = 1;
-constexpr int kMaxRows = 4;       // rows of a quantised register tile
 constexpr int kChainColumns = 4;  // vectors of an FMA-chain register tile
 
 struct F32 {
@@ -115,24 +114,42 @@ inline Bytes Shift(Bytes a) {
   return {n >= 0 ? a.v << (n & 31) : a.v >> (-n & 31)};
 }
 
-// init + Σ codes · q over N quads. Codes have kBits bits; those of 8 bits are
-// offset by 128.
-template <int kBits, int N>
-inline I32 Dot(const Bytes* codes, const int8_t* q, int32_t init) {
-  int32_t sum = init;
-  for (int i = 0; i < N; ++i) {
-    for (int b = 0; b < 4; ++b) {
-      sum +=
-          static_cast<int32_t>((codes[i].v >> (8 * b)) & 0xffu) * q[4 * i + b];
-    }
-  }
-  return {sum};
-}
-// What `init` must be for codes offset by `offset`, with Σ q = sum.
+// Dot products of codes of kBits bits with activations: AddQuad adds four
+// products per lane, quads come in increasing order. `start` (if kOffset)
+// corrects for unsigned codes: - offset · Σ activations.
+using Quad = const int8_t*;
 template <int kBits>
-constexpr int32_t DotStart(int offset, int32_t sum) {
-  return -offset * sum;
+struct Code {
+  uint32_t v;
+};
+template <int kBits>
+struct DotSum {
+  int32_t v;
+};
+
+inline Quad LoadActivations(const int8_t* q) { return q; }
+template <int kBits>
+inline Code<kBits> MakeCode(Bytes codes) {
+  return {codes.v};
 }
+template <int kBits, bool kOffset>
+inline DotSum<kBits> StartDot(const int32_t* start) {
+  return {kOffset ? *start : 0};
+}
+template <int kQuad, int kBits>
+inline void AddQuad(Code<kBits> code, Quad quad, DotSum<kBits>* sum) {
+  for (int b = 0; b < 4; ++b) {
+    sum->v += static_cast<int32_t>((code.v >> (8 * b)) & 0xffu) * quad[b];
+  }
+}
+template <bool kOffset, int kBits>
+inline I32 FinishDot(DotSum<kBits> sum, const int32_t* /*start*/) {
+  return {sum.v};
+}
+
+constexpr int kTileColumns = 1;  // vectors of a quantised register tile
+template <int kBits>
+constexpr int kTileRows = 4;
 
 // Reductions of attention, over kRowsReduced rows at once.
 constexpr int kRowsReduced = 4;
