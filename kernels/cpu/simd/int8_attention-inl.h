@@ -65,7 +65,7 @@ inline Int8Cache::Int8Cache(AttentionState* state)
     q_scale_[v] = QuantizeHead(scaled, head_dim_, q);
     int32_t sum = 0;
     for (int d = 0; d < padded_dim_; d += 16) sum += Sum16(q + d);
-    q_start_[v] = DotStart<8>(128, sum);
+    q_start_[v] = SignedDotStart(sum);
   }
 }
 

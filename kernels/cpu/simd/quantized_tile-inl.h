@@ -99,7 +99,7 @@ struct GroupScales {
 };
 
 template <int kOffset>
-inline const int32_t* DotStart(const ActivationGroup& x, int half) {
+inline const int32_t* OffsetStart(const ActivationGroup& x, int half) {
   static_assert(kOffset == 0 || kOffset == 8 || kOffset == 16 ||
                 kOffset == 32 || kOffset == 128);
   if constexpr (kOffset == 32) return &x.minus_32_half_sum[half];
@@ -134,7 +134,7 @@ inline void DotProducts(const QuantizedPanel<kType> (&panels)[C], int64_t g,
   constexpr PanelFormat kFormat = PanelFormatOf(kType);
   constexpr bool kOffset = kFormat.offset != 0;
   const auto start = [&](int r) {
-    return DotStart<kFormat.offset>(x[r * stride], kQuad / 4);
+    return OffsetStart<kFormat.offset>(x[r * stride], kQuad / 4);
   };
   DotSum<kFormat.bits> sums[R][C];
   for (int r = 0; r < R; ++r) {

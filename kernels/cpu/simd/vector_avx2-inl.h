@@ -165,24 +165,6 @@ inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][2], float* out) {
 }
 
 inline I32 SetInt(int32_t x) { return {_mm256_set1_epi32(x)}; }
-// Pairs of |k| <= 128 and |q| <= 127 stay below 2^15.
-inline I32 AddDotSigned(I32 acc, Bytes codes, int32_t quad) {
-  const __m256i k = _mm256_xor_si256(codes.v, _mm256_set1_epi8(-128));
-  const __m256i pairs = _mm256_maddubs_epi16(
-      _mm256_abs_epi8(k), _mm256_sign_epi8(_mm256_set1_epi32(quad), k));
-  return {
-      _mm256_add_epi32(acc.v, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
-}
-// Pairs of 255 · 127 would not fit: even and odd bytes as int16.
-inline I32 AddDotUnsigned(I32 acc, Bytes codes, int32_t quad) {
-  const __m256i u = _mm256_set1_epi32(quad);
-  const __m256i even =
-      _mm256_madd_epi16(_mm256_srai_epi16(_mm256_slli_epi16(codes.v, 8), 8),
-                        _mm256_and_si256(u, _mm256_set1_epi16(0xff)));
-  const __m256i odd =
-      _mm256_madd_epi16(_mm256_srai_epi16(codes.v, 8), _mm256_srli_epi16(u, 8));
-  return {_mm256_add_epi32(acc.v, _mm256_add_epi32(even, odd))};
-}
 inline void StoreUint8(uint8_t* p, F32 a) {
   const __m256i wide = _mm256_cvtps_epi32(a.v);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(wide),

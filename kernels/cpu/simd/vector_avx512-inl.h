@@ -210,6 +210,7 @@ inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][1], float* out) {
 }
 
 inline I32 SetInt(int32_t x) { return {_mm512_set1_epi32(x)}; }
+constexpr int32_t SignedDotStart(int32_t sum) { return -128 * sum; }
 inline I32 AddDotSigned(I32 acc, Bytes codes, int32_t quad) {
   return {_mm512_dpbusd_epi32(acc.v, codes.v, _mm512_set1_epi32(quad))};
 }

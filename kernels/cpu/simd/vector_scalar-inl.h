@@ -168,7 +168,8 @@ inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][16], float* out) {
 
 inline I32 SetInt(int32_t x) { return {x}; }
 // acc + codes · quad: per lane four bytes, those of the quad the same in all.
-// Codes are offset by 128, as in Dot<8>, and acc starts from DotStart<8>.
+// Codes are offset by 128; acc starts from SignedDotStart(Σ quads).
+constexpr int32_t SignedDotStart(int32_t sum) { return -128 * sum; }
 inline I32 AddDotSigned(I32 acc, Bytes codes, int32_t quad) {
   for (int b = 0; b < 32; b += 8) {
     acc.v += static_cast<int32_t>((codes.v >> b) & 0xffu) *
