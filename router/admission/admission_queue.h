@@ -117,10 +117,11 @@ class AdmissionQueue {
   MonotonicTime next_expiry() const { return expiry_.earliest(); }
 
   // RESOURCE_EXHAUSTED when less than `needed` would be left of the item's time
-  // at its turn, and that is certain: even at the fastest rate of the last
-  // windows (DrainEstimate), and counting only what is surely served first,
-  // that is the tenant's own earlier work and as much of every other tenant's
-  // as fair turns give them meanwhile.
+  // at its turn, should the cluster become slower by half while it waits: a
+  // queue as long as its deadlines allow makes all of them late as soon as
+  // anything takes longer. Counts what is surely served first, that is the
+  // tenant's own earlier work and as much of every other tenant's as fair turns
+  // give them meanwhile. Nothing is refused that nothing is ahead of.
   absl::Status CheckDeadline(const Item& item, Duration needed,
                              MonotonicTime now);
 

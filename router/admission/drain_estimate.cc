@@ -1,9 +1,19 @@
 #include "router/admission/drain_estimate.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace baton::router {
+namespace {
+
+constexpr Duration kSpan = std::chrono::milliseconds(250);
+
+}  // namespace
+
+void DrainEstimate::Span::Add(const Span& other) {
+  waiting += other.waiting;
+  tokens += other.tokens;
+  prompts += other.prompts;
+}
 
 void DrainEstimate::Waiting(bool any, MonotonicTime now) {
   Advance(now);
@@ -11,41 +21,37 @@ void DrainEstimate::Waiting(bool any, MonotonicTime now) {
 }
 
 void DrainEstimate::Served(uint64_t tokens, MonotonicTime now) {
+  if (waiting_) {
+    current_.tokens += tokens;
+    ++current_.prompts;
+  }
   Advance(now);
-  if (waiting_) current_.tokens += tokens;
 }
 
 std::optional<double> DrainEstimate::Rate(MonotonicTime now) {
   Advance(now);
-  if (windows_.size() < 2) return std::nullopt;
-  Window sum;
-  for (const Window& window : windows_) {
-    sum.waiting += window.waiting;
-    sum.tokens += window.tokens;
+  Span sum = current_;
+  for (auto span = spans_.rbegin(); span != spans_.rend(); ++span) {
+    if (sum.waiting >= kLongest) break;
+    if (sum.waiting >= kRecent && sum.prompts >= kEnough) break;
+    sum.Add(*span);
   }
-  return sum.tokens == 0 ? std::nullopt : std::optional(sum.rate());
-}
-
-std::optional<double> DrainEstimate::FastestRate(MonotonicTime now) {
-  Advance(now);
-  if (windows_.size() < 2) return std::nullopt;
-  double fastest = 0;
-  for (const Window& window : windows_) {
-    fastest = std::max(fastest, window.rate());
-  }
-  return fastest == 0 ? std::nullopt : std::optional(fastest);
+  const bool known = (sum.waiting >= kFirst && sum.prompts >= kFew) ||
+                     (sum.waiting >= kFirstOfFew && sum.tokens > 0);
+  if (!known) return std::nullopt;
+  return static_cast<double>(sum.tokens) / Seconds(sum.waiting);
 }
 
 void DrainEstimate::Advance(MonotonicTime now) {
   if (waiting_) current_.waiting += now - last_;
   last_ = now;
-  if (current_.waiting >= kWindow) {
+  if (current_.waiting >= kSpan) {
     current_.end = now;
-    windows_.push_back(std::exchange(current_, {}));
-    if (windows_.size() > kWindows) windows_.pop_front();
+    spans_.push_back(std::exchange(current_, {}));
+    if (spans_.size() > size_t{kLongest / kSpan}) spans_.pop_front();
   }
-  while (!windows_.empty() && now - windows_.front().end > kMaxAge) {
-    windows_.pop_front();
+  while (!spans_.empty() && now - spans_.front().end > kMaxAge) {
+    spans_.pop_front();
   }
 }
 

@@ -11,41 +11,46 @@
 namespace baton::router {
 
 // How fast a queue drains: prompt tokens served per second of those seconds in
-// which work waited, over the last windows of such time. Says nothing before
-// two windows are full. Pure; not thread-safe.
+// which work waited. Looks back no further than it has to: over kRecent of such
+// time and kEnough prompts, or else over all that it remembers. So a cluster
+// that becomes slower is noticed within seconds, and one that computes a long
+// prompt is not taken for one that stands still. Pure; not thread-safe.
 class DrainEstimate {
  public:
-  static constexpr Duration kWindow = std::chrono::seconds(2);
-  static constexpr size_t kWindows = 8;
-  // Older windows say nothing about the cluster of today.
+  static constexpr Duration kRecent = std::chrono::seconds(2);
+  static constexpr uint64_t kEnough = 16;
+  static constexpr Duration kLongest = std::chrono::seconds(16);
+  // Older times say nothing about the cluster of today.
   static constexpr Duration kMaxAge = std::chrono::seconds(60);
+  // Says nothing before it has seen so much time and so many prompts, or any
+  // within the longer time.
+  static constexpr Duration kFirst = std::chrono::milliseconds(500);
+  static constexpr uint64_t kFew = 8;
+  static constexpr Duration kFirstOfFew = std::chrono::seconds(4);
 
   // Whether work waits from now on.
   void Waiting(bool any, MonotonicTime now);
+  // A prompt of so many tokens.
   void Served(uint64_t tokens, MonotonicTime now);
 
   // Tokens per second, > 0.
   std::optional<double> Rate(MonotonicTime now);
-  // The rate of the fastest window: a queue that would not drain in time even
-  // so, will not.
-  std::optional<double> FastestRate(MonotonicTime now);
 
  private:
-  struct Window {
+  struct Span {
     Duration waiting{0};
     uint64_t tokens = 0;
+    uint64_t prompts = 0;
     MonotonicTime end;
-    double rate() const {
-      return static_cast<double>(tokens) / Seconds(waiting);
-    }
+    void Add(const Span& other);
   };
 
   void Advance(MonotonicTime now);
 
   bool waiting_ = false;
   MonotonicTime last_;
-  Window current_;
-  std::deque<Window> windows_;
+  Span current_;
+  std::deque<Span> spans_;
 };
 
 }  // namespace baton::router

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -120,6 +121,8 @@ class RouterCore {
     RequestId request;
     bool computing = true;
     bool landed = false;
+    MonotonicTime started{};
+    bool judged = false;  // others waited, and it was expected to be in time
   };
 
   void On(ClientRequest event);
@@ -167,7 +170,10 @@ class RouterCore {
   // said what it did it for.
   void Settle(RequestId request, WorkerView* sender = nullptr);
   void SettleAttempt(AttemptId attempt, WorkerView* sender);
-  void Unbook(const Attempt& attempt);
+  void Unbook(const Attempt& attempt, MonotonicTime deadline);
+  // Whether the decode worker did it in time, when it was expected to.
+  void JudgePace(const Attempt& attempt, const Booking& booking,
+                 MonotonicTime deadline);
   void LearnFrom(const Entry& entry);
   void CountWaiting(Entry* entry, bool waiting);
   void Enqueue(Entry* entry, Work work);
@@ -185,11 +191,15 @@ class RouterCore {
   absl::Status MayWait(const PlacementRequest& placement, MonotonicTime since);
   void SweepQueue();
   void DispatchQueue();
-  // RESOURCE_EXHAUSTED with RetryInfo when it would most likely not end in time
-  // and others wait for the place (ServiceTimes).
+  // How long it will most likely take, if others wait for the place and that
+  // is known (ServiceTimes).
+  std::optional<Duration> Judge(const AdmissionQueue::Item& item,
+                                const WaitingWork& waiting) const;
+  // RESOURCE_EXHAUSTED with RetryInfo when it would not end in time.
   absl::Status CheckInTime(const AdmissionQueue::Item& item,
-                           const WaitingWork& waiting);
-  void Start(const AdmissionQueue::Item& item, const Candidate& place);
+                           std::optional<Duration> needed);
+  void Start(const AdmissionQueue::Item& item, const Candidate& place,
+             bool judged);
   void NoticeLateness();
   void RunTimers();
   void CheckStalled(AttemptId attempt);

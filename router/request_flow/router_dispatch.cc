@@ -19,6 +19,9 @@ constexpr Duration kUnavailableRetry = std::chrono::seconds(1);
 constexpr uint64_t kOutputWeight = 2;
 // A timer that fires so late, or later, says that this process stood still.
 constexpr Duration kLateness = std::chrono::milliseconds(500);
+// An attempt that ends so shortly before its deadline ends for it: clocks and
+// clients differ.
+constexpr Duration kDeadlineSlack = std::chrono::milliseconds(50);
 // How long workers then have to be heard; they speak once a second.
 constexpr Duration kHearOut = std::chrono::milliseconds(1500);
 
@@ -147,7 +150,7 @@ void RouterCore::Settle(RequestId request, WorkerView* sender) {
     if (!outcome.pending.empty()) {
       queue_.Refund(entry.tenant, attempt.work.placement.prefill_tokens);
     }
-    Unbook(attempt);
+    Unbook(attempt, entry.flow.request().deadline);
   }
   if (entry.flow.finished()) {
     LearnFrom(entry);
@@ -202,8 +205,9 @@ void RouterCore::CountWaiting(Entry* entry, bool waiting) {
   entry->counted_waiting = waiting;
 }
 
-void RouterCore::Unbook(const Attempt& attempt) {
+void RouterCore::Unbook(const Attempt& attempt, MonotonicTime deadline) {
   const auto booking = bookings_.find(attempt.id);
+  JudgePace(attempt, booking->second, deadline);
   const uint64_t tokens = attempt.work.placement.prefill_tokens;
   const bool computing = booking->second.computing;
   bookings_.erase(booking);
@@ -224,6 +228,19 @@ void RouterCore::Unbook(const Attempt& attempt) {
     if (!attempt.alone()) Release(&computer->outstanding_attempts, 1u);
   }
   if (!attempt.prefill_started) Release(&computer->started_tokens, tokens);
+}
+
+void RouterCore::JudgePace(const Attempt& attempt, const Booking& booking,
+                           MonotonicTime deadline) {
+  WorkerView* decode = workers_.Find(attempt.decode);
+  if (decode == nullptr) return;
+  if (attempt.phase == AttemptPhase::kClosing) {
+    decode->concurrency.InTime();
+  } else if (booking.judged && now_ + kDeadlineSlack >= deadline &&
+             (attempt.alone() || attempt.phase == AttemptPhase::kDecoding)) {
+    decode->concurrency.Late(decode->outstanding_attempts, booking.started,
+                             now_);
+  }
 }
 
 void RouterCore::Enqueue(Entry* entry, Work work) {
@@ -373,21 +390,28 @@ void RouterCore::DispatchQueue() {
         CandidatesFor(placement, workers_.views(), rules, now_);
     if (places.empty()) {
       ++blocked;
-    } else if (absl::Status status = CheckInTime(item, waiting); !status.ok()) {
+      continue;
+    }
+    const std::optional<Duration> needed = Judge(item, waiting);
+    if (absl::Status status = CheckInTime(item, needed); !status.ok()) {
       EndRequest(waiting.request, std::move(status));
     } else {
-      Start(item, places[policy_->Choose(placement, places)]);
+      Start(item, places[policy_->Choose(placement, places)],
+            needed.has_value());
     }
   }
 }
 
-absl::Status RouterCore::CheckInTime(const AdmissionQueue::Item& item,
-                                     const WaitingWork& waiting) {
+std::optional<Duration> RouterCore::Judge(const AdmissionQueue::Item& item,
+                                          const WaitingWork& waiting) const {
+  if (!item.may_expire || queue_.size() <= 1) return std::nullopt;
   const v1::SequenceSpec& spec =
       entries_.at(waiting.request).flow.request().spec;
-  if (!item.may_expire || queue_.size() <= 1) return absl::OkStatus();
-  const std::optional<Duration> needed =
-      service_times_.Estimate(item.tokens, spec.max_tokens());
+  return service_times_.Estimate(item.tokens, spec.max_tokens());
+}
+
+absl::Status RouterCore::CheckInTime(const AdmissionQueue::Item& item,
+                                     std::optional<Duration> needed) {
   if (!needed.has_value() || now_ + *needed <= item.deadline) {
     return absl::OkStatus();
   }
@@ -398,8 +422,8 @@ absl::Status RouterCore::CheckInTime(const AdmissionQueue::Item& item,
   return Reject(Rejection::kDeadline, std::move(status));
 }
 
-void RouterCore::Start(const AdmissionQueue::Item& item,
-                       const Candidate& place) {
+void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
+                       bool judged) {
   WaitingWork waiting = std::move(waiting_.extract(item.id).mapped());
   queue_.Take(item.id, now_);
   retries_.Remove(item.id);
@@ -411,7 +435,9 @@ void RouterCore::Start(const AdmissionQueue::Item& item,
   entry.flow.Dispatch(id, std::move(waiting.work), place, policy_->name(), now_,
                       &out_);
   CountWaiting(&entry, false);
-  bookings_.emplace(id, Booking{waiting.request});
+  bookings_.emplace(
+      id,
+      Booking{.request = waiting.request, .started = now_, .judged = judged});
   BATON_FAILPOINT("router.dispatch");
   stalls_.Set(id, now_ + options_.stall_timeout);
 

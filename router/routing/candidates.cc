@@ -62,12 +62,20 @@ bool RefusedUntilLater(const PlacementRequest& request, WorkerIndex decode,
                      });
 }
 
+// As far as this router knows; refused there, the work would have to wait while
+// others take the next place.
+bool HasPlaces(const WorkerView& decode, const PlacementRequest& request) {
+  return decode.outstanding_attempts + request.choices <=
+         decode.hello.max_sequences();
+}
+
 bool CanStartNow(const PlacementRequest& request, const Candidate& candidate,
                  const PlacementRules& rules, MonotonicTime now) {
   const WorkerView& computing =
       candidate.prefill != nullptr ? *candidate.prefill : *candidate.decode;
   return computing.has_credit() && computing.Admits(now) &&
          candidate.decode->Admits(now) &&
+         HasPlaces(*candidate.decode, request) &&
          now - computing.last_event <= rules.quiet_after &&
          now - candidate.decode->last_event <= rules.quiet_after &&
          !RefusedUntilLater(request, candidate.decode->index, now);

@@ -64,8 +64,8 @@ struct PlacementRules {
 //    `auto` ones when the prompt is short;
 //  - places that failed this request before only when there is no better one,
 //    even if the better one has to be waited for;
-//  - start credit, no refusal that still holds, no quiet worker, and none that
-//    breaker or slow start hold back.
+//  - start credit, places in the batch, no refusal that still holds, no quiet
+//    worker, and none that breaker, slow start or concurrency limit hold back.
 std::vector<Candidate> CandidatesFor(
     const PlacementRequest& request,
     absl::Span<const WorkerView* const> workers, const PlacementRules& rules,

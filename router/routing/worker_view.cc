@@ -45,7 +45,8 @@ bool WorkerView::Admits(MonotonicTime now) const {
     case CircuitBreaker::State::kHalfOpen:
       return outstanding_attempts == 0;
     case CircuitBreaker::State::kClosed:
-      return slow_start.Allows(outstanding_attempts, now);
+      return slow_start.Allows(outstanding_attempts, now) &&
+             concurrency.Allows(outstanding_attempts);
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #include "common/base/monotonic_time.h"
 #include "proto/cluster.pb.h"
 #include "router/routing/circuit_breaker.h"
+#include "router/routing/concurrency_limit.h"
 #include "router/routing/slow_start.h"
 #include "router/routing/transfer_blame.h"
 #include "router/routing/worker_index.h"
@@ -52,6 +53,7 @@ struct WorkerView {
   // What this router has seen of it; outlives its sessions.
   CircuitBreaker breaker;
   SlowStart slow_start;
+  ConcurrencyLimit concurrency;
   TransferRecord transfers;
 
   bool session_up() const {
@@ -64,7 +66,7 @@ struct WorkerView {
   bool healthy() const {
     return ready() && breaker.state() != CircuitBreaker::State::kOpen;
   }
-  // Breaker and slow start have nothing against one more attempt.
+  // Breaker, slow start and concurrency have nothing against one more attempt.
   bool Admits(MonotonicTime now) const;
   // May start another prefill, whatever its size (cluster.proto, WorkerLoad).
   bool has_credit() const {

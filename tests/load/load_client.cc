@@ -31,6 +31,7 @@ class LoadClient::Call final
     if (sample_.first_token == kNever && event_.token_ids_size() > 0) {
       sample_.first_token = MonotonicNow();
     }
+    if (event_.has_served()) sample_.served = event_.served();
     StartRead(&event_);
   }
 

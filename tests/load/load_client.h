@@ -22,13 +22,18 @@ struct Sample {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string message;
   bool retry_info = false;
+  v1::Served served;  // of an answer
 
   Duration took() const { return end - start; }
   Duration ttft() const { return first_token - start; }
-  // On arrival; a request that was given up after it had waited is late.
-  bool refused() const {
+  // Given up at its turn, before any work was done for it.
+  bool given_up() const {
     return code == absl::StatusCode::kResourceExhausted &&
-           !message.starts_with("queue: too late to start");
+           message.starts_with("queue: too late to start");
+  }
+  // On arrival.
+  bool refused() const {
+    return code == absl::StatusCode::kResourceExhausted && !given_up();
   }
 };
 

@@ -1,9 +1,12 @@
 #include "tests/load/storm.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -79,6 +82,33 @@ double PerSecond(const std::vector<Sample>& samples, MonotonicTime from,
   return static_cast<double>(count) / Seconds(to - from);
 }
 
+std::map<std::string, double> CoresUsed(
+    const std::map<std::string, double>& before,
+    const std::map<std::string, double>& after, Duration time) {
+  std::map<std::string, double> cores;
+  for (const auto& [process, cpu] : after) {
+    cores[process] = (cpu - before.at(process)) / Seconds(time);
+  }
+  return cores;
+}
+
+std::map<std::string, std::pair<double, double>> PhasesMs(
+    const std::vector<Sample>& samples) {
+  std::map<std::string, std::vector<double>> values;
+  for (const Sample& sample : samples) {
+    if (sample.code != absl::StatusCode::kOk) continue;
+    values["queue"].push_back(sample.served.queue_ms());
+    values["prefill"].push_back(sample.served.prefill_ms());
+    values["transfer"].push_back(sample.served.transfer_ms());
+    values["decode"].push_back(sample.served.decode_ms());
+  }
+  std::map<std::string, std::pair<double, double>> phases;
+  for (auto& [phase, ms] : values) {
+    phases[phase] = {Quantile(ms, 0.5), Quantile(ms, 0.99)};
+  }
+  return phases;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StormCluster>> StormCluster::Start() {
@@ -139,7 +169,11 @@ absl::StatusOr<double> StormCluster::Peak(Duration time) {
 absl::StatusOr<StormFigures> StormCluster::Storm(Duration time) {
   StormFigures figures;
   const Duration peak_time = std::max<Duration>(seconds(3), time / 4);
+  const std::map<std::string, double> peak_cpu = CpuSeconds();
+  const MonotonicTime peak_start = MonotonicNow();
   BATON_ASSIGN_OR_RETURN(const double peak_before, Peak(peak_time));
+  figures.peak_cores =
+      CoresUsed(peak_cpu, CpuSeconds(), MonotonicNow() - peak_start);
   client_->Send(Request(kShortPrompt), flood_, seconds(60));
   client_->WaitUntilOpen(0);
   const Duration usual = client_->Take().front().took();
@@ -149,13 +183,17 @@ absl::StatusOr<StormFigures> StormCluster::Storm(Duration time) {
   const MonotonicTime start = MonotonicNow();
   const MonotonicTime full = start + kDeadline;
   const MonotonicTime end = full + time;
-  std::map<std::string, double> before;
+  std::map<std::string, double> before, cpu;
   uint64_t sent = 0;
   for (MonotonicTime next = start; next < end; next += pause, ++sent) {
     std::this_thread::sleep_until(next);
-    if (before.empty() && next >= full) before = ResidentMib();
+    if (before.empty() && next >= full) {
+      before = ResidentMib();
+      cpu = CpuSeconds();
+    }
     client_->Send(Request(kShortPrompt), flood_, kDeadline);
   }
+  figures.storm_cores = CoresUsed(cpu, CpuSeconds(), MonotonicNow() - full);
   const std::map<std::string, double> after = ResidentMib();
   for (const auto& [process, mib] : after) {
     figures.growth_mib[process] = mib - before[process];
@@ -173,8 +211,10 @@ absl::StatusOr<StormFigures> StormCluster::Storm(Duration time) {
       refusals.push_back(1e3 * Seconds(sample.took()));
     } else {
       ++figures.late;
+      if (sample.given_up()) ++figures.given_up;
     }
   }
+  figures.phases_ms = PhasesMs(samples);
   figures.offered_per_s = static_cast<double>(sent) / Seconds(end - start);
   figures.storm_per_s = PerSecond(samples, full, end);
   figures.refusal_p50_ms = Quantile(refusals, 0.5);
@@ -272,6 +312,23 @@ std::map<std::string, double> StormCluster::ResidentMib() {
   read("prefill", cluster_->prefill(0));
   read("decode", cluster_->decode(0));
   return mib;
+}
+
+std::map<std::string, double> StormCluster::CpuSeconds() {
+  std::map<std::string, double> cpu;
+  const auto read = [&](const char* name, pid_t pid) {
+    clockid_t clock;
+    timespec used{};
+    if (clock_getcpuclockid(pid, &clock) != 0) return;
+    clock_gettime(clock, &used);
+    cpu[name] = static_cast<double>(used.tv_sec) +
+                1e-9 * static_cast<double>(used.tv_nsec);
+  };
+  read("router", cluster_->router().pid());
+  read("prefill", cluster_->prefill(0).pid());
+  read("decode", cluster_->decode(0).pid());
+  read("clients", getpid());
+  return cpu;
 }
 
 absl::StatusOr<double> StormCluster::DecisionP99Ms() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,11 +22,16 @@ struct StormFigures {
   double peak_per_s = 0;
   double storm_per_s = 0;    // answered in time, at ten times the peak
   double offered_per_s = 0;  // in the storm
-  uint64_t answered = 0, refused = 0, late = 0;
+  // Of those that were late, these were given up at their turn.
+  uint64_t answered = 0, refused = 0, late = 0, given_up = 0;
+  // Of the answers: median and 99th percentile by phase.
+  std::map<std::string, std::pair<double, double>> phases_ms;
   double refusal_p50_ms = 0, refusal_p99_ms = 0;  // as clients saw them
   double decision_p99_ms = 0;  // in the router; upper bound of a bucket
   double recovery_s = 0;
   std::map<std::string, double> growth_mib;  // by process, during the storm
+  // Processor time per second, by process, at the peak and in the storm.
+  std::map<std::string, double> peak_cores, storm_cores;
 };
 
 struct FairnessFigures {
@@ -56,6 +62,7 @@ class StormCluster {
   absl::StatusOr<double> Recovery(Duration usual);
   absl::StatusOr<std::vector<double>> QuietTtftMs(Duration time);
   std::map<std::string, double> ResidentMib();
+  std::map<std::string, double> CpuSeconds();  // of each process so far
   absl::StatusOr<double> DecisionP99Ms();
 
   std::string dir_;

@@ -26,20 +26,35 @@ struct Verdict {
   }
 };
 
+void Print(const char* when, const std::map<std::string, double>& cores) {
+  std::printf("  cores used %s:", when);
+  for (const auto& [process, used] : cores) {
+    std::printf(" %s %.2f", process.c_str(), used);
+  }
+  std::printf("\n");
+}
+
 void Print(const StormFigures& f) {
   std::printf(
       "storm: peak %.1f/s, offered %.1f/s, answered in time %.1f/s (%.0f %%)\n"
-      "  %lu answered, %lu refused, %lu late\n"
+      "  %lu answered, %lu refused, %lu late (%lu given up at their turn)\n"
       "  refusals: p50 %.2f ms, p99 %.2f ms at the client; p99 <= %.2f ms in "
       "the router\n"
       "  recovered after %.2f s; memory:",
       f.peak_per_s, f.offered_per_s, f.storm_per_s,
       100 * f.storm_per_s / f.peak_per_s, f.answered, f.refused, f.late,
-      f.refusal_p50_ms, f.refusal_p99_ms, f.decision_p99_ms, f.recovery_s);
+      f.given_up, f.refusal_p50_ms, f.refusal_p99_ms, f.decision_p99_ms,
+      f.recovery_s);
   for (const auto& [process, mib] : f.growth_mib) {
     std::printf(" %s %+.1f MiB", process.c_str(), mib);
   }
+  std::printf("\n  p50 and p99 of answers:");
+  for (const auto& [phase, ms] : f.phases_ms) {
+    std::printf(" %s %.0f and %.0f ms", phase.c_str(), ms.first, ms.second);
+  }
   std::printf("\n");
+  Print("at the peak", f.peak_cores);
+  Print("in the storm", f.storm_cores);
 }
 
 void Print(const FairnessFigures& f) {

@@ -105,6 +105,25 @@ TEST_F(CandidatesTest, RefusalsHoldUntilTheirTime) {
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
 }
 
+TEST_F(CandidatesTest, AFullBatchIsNotAsked) {
+  d2_.hello.set_max_sequences(4);
+  d2_.outstanding_attempts = 3;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  request_.choices = 2;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+  EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_), ElementsAre(Pair(0, 3)));
+}
+
+TEST_F(CandidatesTest, AWorkerWhoseAnswersAreLateGetsFewerAtOnce) {
+  d2_.hello.set_max_sequences(64);
+  d2_.outstanding_attempts = 8;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  d2_.concurrency.Late(16, {}, {});
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+  d2_.outstanding_attempts = 7;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+}
+
 TEST_F(CandidatesTest, QuietWorkersGetNothingNew) {
   const PlacementRules rules{.quiet_after = Duration(5)};
   p0_.last_event = d3_.last_event = MonotonicTime(Duration(-6));
