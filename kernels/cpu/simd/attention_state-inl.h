@@ -27,6 +27,7 @@ class AttentionState {
     return row > 0 ? row * work_.heads : 0;
   }
   int VisibleTokens(int vector, int tile) const {
+    if (tile + kAttentionTile <= work_.first_position) return kAttentionTile;
     const int position = work_.first_position + vector / work_.heads;
     const int tokens = position - tile + 1;
     return tokens < kAttentionTile ? tokens : kAttentionTile;

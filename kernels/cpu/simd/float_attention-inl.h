@@ -31,8 +31,13 @@ class FloatCache {
   void WidenValues(const T* from, float* to) const;
   template <typename Keys>
   void ScoreWith(const Keys& keys, int first, int count);
-  template <typename Chain>
-  void AccumulateWith(Chain chain, int first, int count);
+  // Register tiles; inlined into their callers they would spill.
+  template <int R, int C, typename Keys>
+  [[gnu::noinline]] void ScoreTile(const Keys& keys, const float* q, int column,
+                                   float* p) const;
+  template <int R, int C>
+  [[gnu::noinline]] void AccumulateTile(int vector, int row, int column,
+                                        int from, int to);
 
   // A tile's K where it lies, as an operand of FmaChain.
   struct BlockKeys {
@@ -127,31 +132,57 @@ void FloatCache<T>::ScoreWith(const Keys& keys, int first, int count) {
   const int panels = (tokens_ + kPanelOutputs - 1) / kPanelOutputs;
   ForTiles(count, panels * (kPanelOutputs / kLanes),
            [&]<int R, int C>(int row, int column) {
-             F32 acc[R][C];
-             for (auto& line : acc) {
-               for (F32& value : line) value = Set(0.0f);
-             }
-             FmaChain<R, C>(q_ + (first + row) * padded_dim_, padded_dim_, keys,
-                            column, 0, head_dim_, acc);
-             for (int r = 0; r < R; ++r) {
-               float* p = state_.scores(row + r) + column * kLanes;
-               for (int c = 0; c < C; ++c) Store(p + c * kLanes, acc[r][c]);
-             }
+             ScoreTile<R, C>(keys, q_ + (first + row) * padded_dim_, column,
+                             state_.scores(row) + column * kLanes);
            });
 }
 
 template <typename T>
-void FloatCache<T>::AccumulateValues(int first, int count) {
-  if (!in_place_) {
-    const PanelView<float> values = {v_tile_, padded_dim_, kPanelOutputs};
-    const auto chain = [&]<int R, int C>(const float* p, int column, int from,
-                                         int to, F32(&acc)[R][C]) {
-      FmaChain<R, C>(p, kAttentionTile, values, column, from, to, acc);
-    };
-    return AccumulateWith(chain, first, count);
+template <int R, int C, typename Keys>
+void FloatCache<T>::ScoreTile(const Keys& keys, const float* q, int column,
+                              float* p) const {
+  F32 acc[R][C];
+  for (auto& line : acc) {
+    for (F32& value : line) value = Set(0.0f);
   }
-  const auto chain = [this]<int R, int C>(const float* p, int column, int from,
-                                          int to, F32(&acc)[R][C]) {
+  FmaChain<R, C>(q, padded_dim_, keys, column, 0, head_dim_, acc);
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) {
+      Store(p + r * kAttentionTile + c * kLanes, acc[r][c]);
+    }
+  }
+}
+
+template <typename T>
+void FloatCache<T>::AccumulateValues(int first, int count) {
+  ForTiles(count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
+    const int common = state_.VisibleTokens(first + row, tile_);
+    AccumulateTile<R, C>(first + row, row, column, 0, common);
+    for (int r = 1; r < R; ++r) {
+      const int visible = state_.VisibleTokens(first + row + r, tile_);
+      if (visible > common) {
+        AccumulateTile<1, C>(first + row + r, row + r, column, common, visible);
+      }
+    }
+  });
+}
+
+// Tokens from..to - 1 of the tile; the first ones come after the rescaling.
+template <typename T>
+template <int R, int C>
+void FloatCache<T>::AccumulateTile(int vector, int row, int column, int from,
+                                   int to) {
+  const int64_t stride = padded_dim_;
+  float* out = state_.out(vector) + column * kLanes;
+  F32 acc[R][C];
+  for (int r = 0; r < R; ++r) {
+    const F32 rescale = Set(from == 0 ? state_.rescale(row + r) : 1.0f);
+    for (int c = 0; c < C; ++c) {
+      acc[r][c] = Mul(Load(out + r * stride + c * kLanes), rescale);
+    }
+  }
+  const float* p = state_.scores(row);
+  if (in_place_) {
     while (from < to) {
       const int block = from / KvLayout::kTokens * KvLayout::kTokens;
       const int block_end = block + KvLayout::kTokens;
@@ -162,36 +193,15 @@ void FloatCache<T>::AccumulateValues(int first, int count) {
                      end - block, acc);
       from = end;
     }
-  };
-  AccumulateWith(chain, first, count);
-}
-
-template <typename T>
-template <typename Chain>
-void FloatCache<T>::AccumulateWith(Chain chain, int first, int count) {
-  ForTiles(count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
-    F32 acc[R][C];
-    for (int r = 0; r < R; ++r) {
-      const F32 rescale = Set(state_.rescale(row + r));
-      const float* out = state_.out(first + row + r);
-      for (int c = 0; c < C; ++c) {
-        acc[r][c] = Mul(Load(out + (column + c) * kLanes), rescale);
-      }
+  } else {
+    const PanelView<float> values = {v_tile_, padded_dim_, kPanelOutputs};
+    FmaChain<R, C>(p, kAttentionTile, values, column, from, to, acc);
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) {
+      Store(out + r * stride + c * kLanes, acc[r][c]);
     }
-    const int common = state_.VisibleTokens(first + row, tile_);
-    chain.template operator()<R, C>(state_.scores(row), column, 0, common, acc);
-    for (int r = 0; r < R; ++r) {
-      F32 alone[1][C];
-      for (int c = 0; c < C; ++c) alone[0][c] = acc[r][c];
-      chain.template operator()<1, C>(
-          state_.scores(row + r), column, common,
-          state_.VisibleTokens(first + row + r, tile_), alone);
-      float* out = state_.out(first + row + r);
-      for (int c = 0; c < C; ++c) {
-        Store(out + (column + c) * kLanes, alone[0][c]);
-      }
-    }
-  });
+  }
 }
 
 }  // namespace baton::kernels::cpu::BATON_ISA

@@ -34,6 +34,11 @@ class Int8Cache {
   // The scales of V go into the weights, and those to u8.
   void QuantizeWeights(int first, int count);
   I32 ScaleWeights(int r, int visible);
+  // Register tiles; inlined into their callers they would spill.
+  template <int R, int C>
+  [[gnu::noinline]] void ScoreTile(int vector, int row, int column);
+  template <int R, int C>
+  [[gnu::noinline]] void AccumulateTile(int vector, int row, int column);
 
   AttentionState& state_;
   const int head_dim_;
@@ -70,47 +75,52 @@ inline Int8Cache::Int8Cache(AttentionState* state)
 }
 
 inline void Int8Cache::Score(int first, int count) {
-  const int quads = (head_dim_ + kQuad - 1) / kQuad;
   const int panels = (tokens_ + kBlock - 1) / kBlock;
   ForTiles(count, panels * (kBlock / kLanes),
            [&]<int R, int C>(int row, int column) {
-             const uint8_t* codes[C];
-             const float* scales[C];
-             for (int c = 0; c < C; ++c) {
-               const int token = (column + c) * kLanes;
-               const std::byte* keys = state_.Keys(tile_ + token);
-               codes[c] = reinterpret_cast<const uint8_t*>(keys) +
-                          token % kBlock * kQuad;
-               scales[c] = ScalesOf(keys) + token % kBlock;
-             }
-             const int8_t* q = q_ + (first + row) * padded_dim_;
-             I32 acc[R][C];
-             for (int r = 0; r < R; ++r) {
-               for (int c = 0; c < C; ++c) {
-                 acc[r][c] = SetInt(q_start_[first + row + r]);
-               }
-             }
-             for (int k = 0; k < quads; ++k) {
-               Bytes loaded[C];
-               for (int c = 0; c < C; ++c) {
-                 loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
-               }
-               for (int r = 0; r < R; ++r) {
-                 const int32_t quad = QuadAt(q + r * padded_dim_ + k * kQuad);
-                 for (int c = 0; c < C; ++c) {
-                   acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
-                 }
-               }
-             }
-             for (int r = 0; r < R; ++r) {
-               const F32 scale = Set(q_scale_[first + row + r]);
-               float* p = state_.scores(row + r) + column * kLanes;
-               for (int c = 0; c < C; ++c) {
-                 Store(p + c * kLanes,
-                       Mul(ToFloat(acc[r][c]), Mul(scale, Load(scales[c]))));
-               }
-             }
+             ScoreTile<R, C>(first + row, row, column);
            });
+}
+
+template <int R, int C>
+void Int8Cache::ScoreTile(int vector, int row, int column) {
+  const int quads = (head_dim_ + kQuad - 1) / kQuad;
+  const int64_t stride = padded_dim_;
+  const int8_t* q = q_ + vector * stride;
+  const uint8_t* codes[C];
+  for (int c = 0; c < C; ++c) {
+    const int token = (column + c) * kLanes;
+    codes[c] = reinterpret_cast<const uint8_t*>(state_.Keys(tile_ + token)) +
+               token % kBlock * kQuad;
+  }
+  I32 acc[R][C];
+  for (int r = 0; r < R; ++r) {
+    for (I32& value : acc[r]) value = SetInt(q_start_[vector + r]);
+  }
+  for (int k = 0; k < quads; ++k) {
+    Bytes loaded[C];
+    for (int c = 0; c < C; ++c) {
+      loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
+    }
+    for (int r = 0; r < R; ++r) {
+      const int32_t quad = QuadAt(q + r * stride + k * kQuad);
+      for (int c = 0; c < C; ++c) {
+        acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
+      }
+    }
+  }
+  F32 scales[C];
+  for (int c = 0; c < C; ++c) {
+    const int token = (column + c) * kLanes;
+    scales[c] = Load(ScalesOf(state_.Keys(tile_ + token)) + token % kBlock);
+  }
+  for (int r = 0; r < R; ++r) {
+    const F32 scale = Set(q_scale_[vector + r]);
+    float* p = state_.scores(row + r) + column * kLanes;
+    for (int c = 0; c < C; ++c) {
+      Store(p + c * kLanes, Mul(ToFloat(acc[r][c]), Mul(scale, scales[c])));
+    }
+  }
 }
 
 // Returns the largest bits of them.
@@ -165,42 +175,48 @@ inline void Int8Cache::QuantizeWeights(int first, int count) {
   }
 }
 
-// The last vector of a row of V reaches beyond it, at most into the scales.
 inline void Int8Cache::AccumulateValues(int first, int count) {
   QuantizeWeights(first, count);
   ForTiles(count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
-    I32 acc[R][C];
-    for (auto& line : acc) {
-      for (I32& value : line) value = SetInt(0);
-    }
-    for (int j = 0; j < tokens_; j += kBlock) {
-      const auto* codes =
-          reinterpret_cast<const uint8_t*>(state_.Values(tile_ + j)) +
-          column * kLanes * kQuad;
-      const uint8_t* u = u_ + row * kAttentionTile + j;
-      for (int k = 0; k < kBlock / kQuad; ++k) {
-        Bytes loaded[C];
-        for (int c = 0; c < C; ++c) {
-          loaded[c] = LoadBytes(codes + (k * head_dim_ + c * kLanes) * kQuad);
-        }
-        for (int r = 0; r < R; ++r) {
-          const int32_t quad = QuadAt(u + r * kAttentionTile + k * kQuad);
-          for (int c = 0; c < C; ++c) {
-            acc[r][c] = AddDotUnsigned(acc[r][c], loaded[c], quad);
-          }
-        }
-      }
-    }
-    for (int r = 0; r < R; ++r) {
-      const F32 scale = Set(u_scale_[row + r]);
-      const F32 rescale = Set(state_.rescale(row + r));
-      float* out = state_.out(first + row + r) + column * kLanes;
-      for (int c = 0; c < C; ++c) {
-        Store(out + c * kLanes, Fma(ToFloat(acc[r][c]), scale,
-                                    Mul(Load(out + c * kLanes), rescale)));
-      }
-    }
+    AccumulateTile<R, C>(first + row, row, column);
   });
+}
+
+// The last vector of a row of V reaches beyond it, at most into the scales.
+template <int R, int C>
+void Int8Cache::AccumulateTile(int vector, int row, int column) {
+  I32 acc[R][C];
+  for (auto& line : acc) {
+    for (I32& value : line) value = SetInt(0);
+  }
+  const int64_t quad_bytes = int64_t{head_dim_} * kQuad;
+  for (int j = 0; j < tokens_; j += kBlock) {
+    const auto* codes =
+        reinterpret_cast<const uint8_t*>(state_.Values(tile_ + j)) +
+        column * kLanes * kQuad;
+    const uint8_t* u = u_ + row * kAttentionTile + j;
+    for (int k = 0; k < kBlock; k += kQuad, codes += quad_bytes) {
+      Bytes loaded[C];
+      for (int c = 0; c < C; ++c) {
+        loaded[c] = LoadBytes(codes + c * kLanes * kQuad);
+      }
+      for (int r = 0; r < R; ++r) {
+        const int32_t quad = QuadAt(u + r * kAttentionTile + k);
+        for (int c = 0; c < C; ++c) {
+          acc[r][c] = AddDotUnsigned(acc[r][c], loaded[c], quad);
+        }
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    const F32 scale = Set(u_scale_[row + r]);
+    const F32 rescale = Set(state_.rescale(row + r));
+    float* out = state_.out(vector + r) + column * kLanes;
+    for (int c = 0; c < C; ++c) {
+      Store(out + c * kLanes, Fma(ToFloat(acc[r][c]), scale,
+                                  Mul(Load(out + c * kLanes), rescale)));
+    }
+  }
 }
 
 }  // namespace baton::kernels::cpu::BATON_ISA

@@ -211,11 +211,20 @@ inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][1], float* out) {
 
 inline I32 SetInt(int32_t x) { return {_mm512_set1_epi32(x)}; }
 constexpr int32_t SignedDotStart(int32_t sum) { return -128 * sum; }
+// As assembly: for the intrinsic, GCC 12 copies and spills the accumulators of
+// a register tile around every step.
+inline __m512i AddDot(__m512i acc, __m512i unsigned_bytes,
+                      __m512i signed_bytes) {
+  asm("vpdpbusd %2, %1, %0"
+      : "+v"(acc)
+      : "v"(unsigned_bytes), "v"(signed_bytes));
+  return acc;
+}
 inline I32 AddDotSigned(I32 acc, Bytes codes, int32_t quad) {
-  return {_mm512_dpbusd_epi32(acc.v, codes.v, _mm512_set1_epi32(quad))};
+  return {AddDot(acc.v, codes.v, _mm512_set1_epi32(quad))};
 }
 inline I32 AddDotUnsigned(I32 acc, Bytes codes, int32_t quad) {
-  return {_mm512_dpbusd_epi32(acc.v, _mm512_set1_epi32(quad), codes.v)};
+  return {AddDot(acc.v, _mm512_set1_epi32(quad), codes.v)};
 }
 inline void StoreUint8(uint8_t* p, F32 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
