@@ -148,6 +148,31 @@ TEST_P(AttentionTest, ChunksDoNotChangeBits) {
   }
 }
 
+// One row, or a few, over contexts long enough for several threads.
+TEST_P(AttentionTest, SplitsOfAContextMeetInOrder) {
+  for (const KvType type : kAllKvTypes) {
+    const Shape shape = {8, 2, 64, type};
+    const KvLayout layout = LayoutOf(shape);
+    for (const auto& [context, rows] :
+         {std::pair{1024, 1}, {1500, 1}, {1538, 3}, {2049, 2}}) {
+      SCOPED_TRACE(testing::Message() << KvTypeName(type) << " " << context);
+      const Inputs in = RandomInputs(shape, context);
+      Blocks blocks(layout, context);
+      const SequenceRows all = {0, context, 0, blocks.pointers()};
+      reference_->StoreKv(layout, kLayer, in.k.data(), in.v.data(), {&all, 1});
+      const SequenceRows last = {0, rows, context - rows, blocks.pointers()};
+      const size_t from = in.q.size() - size_t{8} * 64 * rows;
+      std::vector<float> expected(in.q.size() - from), actual(expected.size());
+      for (const auto& [backend, out] :
+           {std::pair{reference_.get(), &expected}, {cpu_.get(), &actual}}) {
+        backend->Attention(layout, kLayer, &in.q[from], shape.heads, {&last, 1},
+                           out->data());
+      }
+      EXPECT_TRUE(SameValues(expected, actual));
+    }
+  }
+}
+
 TEST_P(AttentionTest, SequencesOfABatchDoNotMeet) {
   const Shape shape = {6, 2, 24, KvType::kF16};
   const KvLayout layout = LayoutOf(shape);
