@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMaxLayers = 1024;
 constexpr uint64_t kMaxWidth = 1 << 17;
 constexpr uint64_t kMaxHeads = 1024;
-constexpr uint64_t kMaxHeadDim = 512;
+constexpr uint64_t kMaxHeadDim = kernels::KvLayout::kMaxHeadDim;
 constexpr uint64_t kMaxVocabulary = 1 << 22;
 constexpr uint64_t kMaxContext = 1 << 24;
 

@@ -46,8 +46,12 @@ absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,
   ServedModel served;
   BATON_ASSIGN_OR_RETURN(served.tokenizer, Tokenizer::FromGguf(*file));
   ModelOptions model_options;
-  model_options.kv_type =
-      options.kv_type == "f32" ? kernels::KvType::kF32 : kernels::KvType::kF16;
+  const auto kv_type = kernels::KvTypeNamed(options.kv_type);
+  if (!kv_type.has_value()) {
+    return absl::InvalidArgumentError(StrCat(
+        "kv-type: expected one of f16, f32, i8 (got ", options.kv_type, ")"));
+  }
+  model_options.kv_type = *kv_type;
   BATON_ASSIGN_OR_RETURN(served.model,
                          Model::Load(*file, backend, model_options));
   const ModelConfig& config = served.model->config();

@@ -68,8 +68,9 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
                      "compute threads; 0 = all CPUs this process may use");
   parser->AddChoice("isa", &isa, {"auto", "scalar", "avx2", "avx512"},
                     "instruction set of the kernels");
-  parser->AddChoice("kv-type", &kv_type, {"f16", "f32"},
-                    "element type of the KV cache");
+  parser->AddChoice("kv-type", &kv_type, {"f16", "f32", "i8"},
+                    "element type of the KV cache; equal on all workers that "
+                    "share requests");
   parser->AddByteSize("kv-pool", &kv_pool_bytes,
                       "memory for KV blocks; 0 = from free memory");
   parser->AddInteger("kv-blocks", &kv_blocks, 0, 1 << 24,

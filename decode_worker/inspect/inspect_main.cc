@@ -30,8 +30,7 @@ Json ConfigJson(const ModelConfig& config) {
 
 Json KvJson(const ModelReport& report, std::optional<uint64_t> pool_bytes) {
   Json kv;
-  for (const kernels::KvType type :
-       {kernels::KvType::kF16, kernels::KvType::kF32}) {
+  for (const kernels::KvType type : kernels::kAllKvTypes) {
     Json& entry = kv[std::string(KvTypeName(type))];
     entry["bytes_per_token"] = report.KvBytesPerToken(type);
     if (pool_bytes) {

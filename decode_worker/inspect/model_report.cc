@@ -72,8 +72,7 @@ ModelReport ModelReport::Of(const GgufFile& file) {
 
 uint64_t ModelReport::KvBytesPerToken(kernels::KvType type) const {
   if (!config) return 0;
-  return uint64_t{2} * config->layers * config->kv_heads * config->head_dim *
-         kernels::KvElementBytes(type);
+  return config->kv_layout(type).block_bytes() / kBlockTokens;
 }
 
 uint64_t ModelReport::KvTokens(kernels::KvType type,

@@ -33,7 +33,8 @@ struct ModelReport {
 
   static ModelReport Of(const GgufFile& file);
 
-  // Bytes of one token's K and V in all layers; 0 without a configuration.
+  // Bytes of one token's K and V in all layers, scales included; 0 without a
+  // configuration.
   uint64_t KvBytesPerToken(kernels::KvType type) const;
   // Tokens, in whole blocks, that a pool of `pool_bytes` holds.
   uint64_t KvTokens(kernels::KvType type, uint64_t pool_bytes) const;

@@ -58,12 +58,17 @@ void AppendTokenizer(const ModelReport::TokenizerFacts& tokenizer,
 void AppendKv(const ModelReport& report, std::optional<uint64_t> pool_bytes,
               std::string* out) {
   const ModelConfig& config = *report.config;
-  for (const kernels::KvType type :
-       {kernels::KvType::kF16, kernels::KvType::kF32}) {
+  for (const kernels::KvType type : kernels::kAllKvTypes) {
+    const size_t element = kernels::KvElementBytes(type);
+    std::string head = absl::StrFormat(
+        "%d x %d B",
+        config.kv_layout(type).code_bytes() / element / kBlockTokens, element);
+    if (const size_t scale = kernels::KvScaleBytes(type); scale > 0) {
+      head = absl::StrFormat("(%s + %d B)", head, scale);
+    }
     std::string text = absl::StrFormat(
-        "2 x %d layers x %d KV heads x %d x %d B = %d B per token",
-        config.layers, config.kv_heads, config.head_dim,
-        kernels::KvElementBytes(type), report.KvBytesPerToken(type));
+        "2 x %d layers x %d KV heads x %s = %d B per token", config.layers,
+        config.kv_heads, head, report.KvBytesPerToken(type));
     if (pool_bytes) {
       absl::StrAppendFormat(&text, "; %s hold %d tokens", Size(*pool_bytes),
                             report.KvTokens(type, *pool_bytes));

@@ -87,10 +87,9 @@ absl::StatusOr<Setup> Load(const BenchFlags& flags, kernels::Isa isa,
       auto backend, kernels::MakeCpuBackend({.isa = isa, .threads = threads}));
   Setup setup;
   BATON_ASSIGN_OR_RETURN(
-      setup.loaded, ModelUnderTest::Load(
-                        flags.model, std::move(backend),
-                        {.kv_type = kv_type == "f32" ? kernels::KvType::kF32
-                                                     : kernels::KvType::kF16}));
+      setup.loaded,
+      ModelUnderTest::Load(flags.model, std::move(backend),
+                           {.kv_type = *kernels::KvTypeNamed(kv_type)}));
   const uint32_t rows =
       *std::max_element(flags.batches.begin(), flags.batches.end());
   setup.bench =
@@ -300,7 +299,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--kv", flags.kv_types, "KV cache types, a list")
       ->delimiter(',')
-      ->check(CLI::IsMember({"f16", "f32"}))
+      ->check(CLI::IsMember({"f16", "f32", "i8"}))
       ->capture_default_str();
   app.add_option("-r,--repetitions", flags.repetitions, "of each test")
       ->check(CLI::Range(1, 1000))

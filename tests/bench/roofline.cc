@@ -46,8 +46,7 @@ Roofline::Roofline(const GgufFile& file, const Model& model) {
   const kernels::KvLayout& layout = model.kv_layout();
   kv_bytes_per_token_ =
       static_cast<double>(layout.block_bytes()) / kernels::KvLayout::kTokens;
-  int8_cache_ = layout.type != kernels::KvType::kF16 &&
-                layout.type != kernels::KvType::kF32;
+  int8_cache_ = layout.type == kernels::KvType::kI8;
   operations_per_pair_ = 4.0 * config.layers * config.heads * config.head_dim;
 }
 

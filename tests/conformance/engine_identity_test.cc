@@ -200,10 +200,12 @@ TEST_P(TinyIdentityTest, FullProduct) {
 
 INSTANTIATE_TEST_SUITE_P(
     Tiny, TinyIdentityTest,
-    testing::Values(TinyCase{"F32WeightsF16Cache", Weights::kF32, KvType::kF16},
-                    TinyCase{"F32WeightsF32Cache", Weights::kF32, KvType::kF32},
-                    TinyCase{"Q4_1WeightsF16Cache", Weights::kQ4_1,
-                             KvType::kF16}),
+    testing::Values(
+        TinyCase{"F32WeightsF16Cache", Weights::kF32, KvType::kF16},
+        TinyCase{"F32WeightsF32Cache", Weights::kF32, KvType::kF32},
+        TinyCase{"Q4_1WeightsF16Cache", Weights::kQ4_1, KvType::kF16},
+        TinyCase{"F32WeightsI8Cache", Weights::kF32, KvType::kI8},
+        TinyCase{"Q4_1WeightsI8Cache", Weights::kQ4_1, KvType::kI8}),
     [](const auto& test) { return std::string(test.param.name); });
 
 // Arms follow one another in turn, so that over all prompts every pair of

@@ -63,6 +63,8 @@ TEST(InspectTest, JsonHasTheSameFacts) {
   EXPECT_EQ(json["tensor_types"][0]["type"], "Q4_1");
   EXPECT_EQ(json["kv_cache"]["f16"]["bytes_per_token"], 256);
   EXPECT_EQ(json["kv_cache"]["f16"]["pool_tokens"], 32);
+  EXPECT_EQ(json["kv_cache"]["i8"]["bytes_per_token"], 160);
+  EXPECT_EQ(json["kv_cache"]["i8"]["pool_tokens"], 48);
   EXPECT_EQ(json["tokenizer"]["eos"], 2);
 }
 

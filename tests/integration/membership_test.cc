@@ -55,7 +55,7 @@ TEST_F(MembershipTest, DifferentFingerprintsAreNeverPaired) {
   ClusterOptions options = Tiny();
   options.prefill = options.decode = 2;
   for (const char* upgraded : {"prefill-1", "decode-1"}) {
-    options.places[upgraded].flags = {"--kv-type=f32"};
+    options.places[upgraded].flags = {"--kv-type=i8"};
   }
   Start(options);
   std::set<std::string> fingerprints, pairs;

@@ -83,7 +83,8 @@ void AddFlags(ConfigParser* parser, UpConfig* config) {
                     "how KV blocks travel between workers");
   parser->AddString("policy", &config->policy, "how the router picks workers");
   parser->AddString("isa", &config->isa, "instruction set of the kernels");
-  parser->AddString("kv-type", &config->kv_type, "element type of KV blocks");
+  parser->AddChoice("kv-type", &config->kv_type, {"f16", "f32", "i8"},
+                    "element type of KV blocks");
   parser->AddByteSize("kv-pool", &config->kv_pool,
                       "memory for KV blocks of each worker");
   parser->AddInteger(

@@ -92,10 +92,11 @@ TEST(ModelTest, FingerprintChangesWithWhatMakesKvDifferent) {
   add(TinyModel({}), {});
   EXPECT_EQ(fingerprints.size(), 1u);
   add(TinyModel({}), {.kv_type = kernels::KvType::kF32});
+  add(TinyModel({}), {.kv_type = kernels::KvType::kI8});
   add(TinyModel({.weights = Weights::kQ4_1}), {});
   add(TinyModel({.seed = 37}), {});
   add(TinyModel({.context = 512}), {});
-  EXPECT_EQ(fingerprints.size(), 5u);
+  EXPECT_EQ(fingerprints.size(), 6u);
 }
 
 TEST(ModelTest, ChunksGiveTheSameBits) {

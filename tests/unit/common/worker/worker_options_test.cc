@@ -36,9 +36,9 @@ TEST(WorkerOptions, DefaultsAndValues) {
 }
 
 TEST(WorkerOptions, AllErrorsAtOnce) {
-  auto parsed = Parse({"--isa=avx9", "--kv-pool=10GBB", "--step-tokens=0"});
+  auto parsed = Parse({"--isa=avx9", "--kv-type=q8", "--kv-pool=10GBB", "--step-tokens=0"});
   EXPECT_EQ(parsed->outcome.exit_code, 2);
-  for (const char* name : {"model", "isa", "kv-pool", "step-tokens"}) {
+  for (const char* name : {"model", "isa", "kv-type", "kv-pool", "step-tokens"}) {
     EXPECT_THAT(parsed->outcome.errors, HasSubstr(name));
   }
 }

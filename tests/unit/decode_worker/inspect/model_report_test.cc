@@ -64,6 +64,8 @@ TEST(ModelReportTest, KvBytesFollowTheFormula) {
   EXPECT_EQ(report.KvBytesPerToken(KvType::kF32), 2u * 2 * 2 * 16 * 4);
   EXPECT_EQ(report.KvBytesPerToken(KvType::kF16) * 16,
             report.config->kv_layout(KvType::kF16).block_bytes());
+  EXPECT_EQ(report.KvBytesPerToken(KvType::kI8), 2u * 2 * 2 * (16 + 4));
+  EXPECT_EQ(report.KvTokens(KvType::kI8, 16 * 160), 16u);
   // Whole blocks of 16 tokens of 256 bytes.
   EXPECT_EQ(report.KvTokens(KvType::kF16, 4095), 0u);
   EXPECT_EQ(report.KvTokens(KvType::kF16, 4096), 16u);
@@ -108,6 +110,9 @@ TEST(ModelReportTest, TextIsReadable) {
   EXPECT_THAT(text, HasSubstr("KV cache f16    2 x 2 layers x 2 KV heads x 16 "
                               "x 2 B = 256 B per token; 1.0 MiB hold 4096 "
                               "tokens\n"));
+  EXPECT_THAT(text, HasSubstr("KV cache i8     2 x 2 layers x 2 KV heads x (16 "
+                              "x 1 B + 4 B) = 160 B per token; 1.0 MiB hold "
+                              "6544 tokens\n"));
   EXPECT_THAT(text, HasSubstr("served          yes\n"));
 }
 
