@@ -7,11 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/api/exact_math.h"
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/feed_forward.h"
 #include "kernels/cpu/float_environment.h"
+#include "kernels/cpu/input_rows.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/packed_panels.h"
 #include "kernels/cpu/panel_packer.h"
+#include "kernels/cpu/qkv.h"
 #include "kernels/cpu/rope.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/weight_arena.h"
@@ -40,7 +43,10 @@ class CpuBackend final : public Backend {
       : name_(absl::StrCat("cpu-", std::string(IsaName(isa)))),
         table_(TableOf(isa)),
         pool_(threads),
-        linear_(&table_, &pool_),
+        input_(&table_, &pool_),
+        linear_(&table_, &pool_, &input_),
+        qkv_(&table_, &pool_, &input_),
+        feed_forward_(&table_, &pool_, &input_),
         attention_(&table_, &pool_) {}
 
   std::string_view name() const override { return name_; }
@@ -126,6 +132,26 @@ class CpuBackend final : public Backend {
     return result.maximum + Log(result.sum);
   }
 
+  void ProjectQkv(const float* x, int n, const QkvWeights& weights,
+                  const RotaryAngles& angles, const KvLayout& layout, int layer,
+                  absl::Span<const SequenceRows> sequences, float* query,
+                  bool* finite) override {
+    const FloatEnvironment environment;
+    qkv_.Run(x, n, sequences,
+             {.weights = &weights,
+              .angles = &angles,
+              .layout = &layout,
+              .layer = layer,
+              .query = query,
+              .finite = finite});
+  }
+
+  void FeedForward(const FeedForwardWeights& weights, int n,
+                   float* x) override {
+    const FloatEnvironment environment;
+    feed_forward_.Run(weights, n, x);
+  }
+
  private:
   // Calls body(row) for n rows of `cost` simple steps each, on several threads
   // when that is worth waking them.
@@ -143,7 +169,10 @@ class CpuBackend final : public Backend {
   const KernelTable& table_;
   cpu::ThreadPool pool_;
   cpu::WeightArena arena_;
+  cpu::InputRows input_;
   cpu::LinearRunner linear_;
+  cpu::QkvRunner qkv_;
+  cpu::FeedForwardRunner feed_forward_;
   cpu::AttentionRunner attention_;
 };
 

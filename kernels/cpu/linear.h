@@ -5,40 +5,36 @@
 
 #include "absl/types/span.h"
 #include "kernels/api/backend.h"
+#include "kernels/cpu/input_rows.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/panel_grid.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace baton::kernels::cpu {
 
-// Linear layers over a thread pool: quantises the rows once, then threads claim
-// items of some panels x some rows. Not thread-safe.
+// Linear layers over a thread pool: threads claim items of some panels x some
+// rows. Not thread-safe.
 class LinearRunner {
  public:
-  // Both must outlive the runner.
-  LinearRunner(const KernelTable* table, ThreadPool* pool)
-      : table_(*table), pool_(*pool) {}
+  // All must outlive the runner.
+  LinearRunner(const KernelTable* table, ThreadPool* pool, InputRows* input)
+      : table_(*table), pool_(*pool), input_(*input) {}
 
   // As Backend::Linear; every target's weights are PackedPanels.
   void Run(const float* x, int n, absl::Span<const LinearTarget> targets);
 
  private:
-  struct Item {
+  struct Product {
     const LinearTarget* target;
-    int first_panel;
-    int panels;
-    int first_row;
-    int rows;
+    PanelGrid grid;
   };
 
-  void QuantizeRows(const float* x, int n, int64_t cols);
-  void PlanItems(int n, absl::Span<const LinearTarget> targets);
-  void RunItem(const Item& item, const float* x) const;
+  void RunItem(int item, int thread);
 
   const KernelTable& table_;
   ThreadPool& pool_;
-  std::vector<ActivationGroup> activations_;  // [n, cols / 32]
-  std::vector<Item> items_;
-  double planned_microseconds_ = 0;
+  InputRows& input_;
+  std::vector<Product> products_;
 };
 
 }  // namespace baton::kernels::cpu
