@@ -19,6 +19,7 @@ DecodeOptions OptionsOf(const WorkerParts& parts,
   options.landing_timeout = settings.landing_timeout;
   options.transport = parts.transport->name();
   options.health = parts.health_options();
+  options.costs = parts.costs;
   options.limits = parts.sequence_limits();
   options.vocabulary = parts.vocabulary;
   return options;

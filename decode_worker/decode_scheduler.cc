@@ -11,7 +11,7 @@ namespace baton::decode {
 
 DecodeScheduler::DecodeScheduler(DecodeOptions options)
     : AttemptScheduler(options.epoch, options.blocks, options.step_token_budget,
-                       options.health),
+                       options.health, options.costs),
       options_(std::move(options)) {}
 
 std::vector<Action> DecodeScheduler::Handle(Event event, MonotonicTime now) {

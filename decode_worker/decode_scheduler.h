@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
+#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_scheduler.h"
 #include "common/worker/chunk_planner.h"
@@ -40,6 +42,7 @@ struct DecodeOptions {
   Duration retry_after = std::chrono::milliseconds(20);
   std::string transport;  // reported with landings
   ComputeHealth::Options health = {};
+  std::optional<CostModel> costs = {};  // of a step; none: not predicted
   SequenceLimits limits;
   std::shared_ptr<const Vocabulary> vocabulary;
 };

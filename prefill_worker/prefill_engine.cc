@@ -15,6 +15,7 @@ PrefillOptions OptionsOf(const WorkerParts& parts) {
   options.blocks = parts.memory->blocks();
   options.step_token_budget = parts.step_tokens;
   options.health = parts.health_options();
+  options.costs = parts.costs;
   options.limits = parts.sequence_limits();
   options.vocabulary = parts.vocabulary;
   return options;

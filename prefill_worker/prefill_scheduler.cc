@@ -13,7 +13,7 @@ namespace baton::prefill {
 
 PrefillScheduler::PrefillScheduler(PrefillOptions options)
     : AttemptScheduler(options.epoch, options.blocks, options.step_token_budget,
-                       options.health),
+                       options.health, options.costs),
       options_(std::move(options)) {}
 
 std::vector<Action> PrefillScheduler::Handle(Event event, MonotonicTime now) {

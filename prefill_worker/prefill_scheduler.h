@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
+#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/sequence/sequence.h"
 #include "common/worker/attempt_scheduler.h"
@@ -33,6 +35,7 @@ struct PrefillOptions {
   uint32_t step_token_budget = 128;
   uint32_t max_attempts = 1024;  // accepted and not over; more are refused
   ComputeHealth::Options health = {};
+  std::optional<CostModel> costs = {};  // of a step; none: not predicted
   SequenceLimits limits;
   std::shared_ptr<const Vocabulary> vocabulary;
 };

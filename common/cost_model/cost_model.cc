@@ -143,18 +143,19 @@ std::vector<StepShape> CostModel::Probes(uint32_t max_rows,
                                          uint32_t max_positions) {
   std::vector<StepShape> probes;
   const auto add = [&](uint32_t depth, uint32_t rows, uint32_t logit_rows) {
-    rows = std::min(rows, max_rows);
-    if (uint64_t{depth} + rows > max_positions) return;
+    if (rows > max_rows || uint64_t{depth} + rows > max_positions) return;
     probes.push_back({{{depth, rows}}, logit_rows});
   };
-  for (uint32_t rows = 1; rows <= 512; rows *= 2) add(0, rows, 0);
-  for (const uint32_t depth : {256u, 1024u}) {
-    add(depth, 1, 0);
-    add(depth, 64, 0);
-  }
+  add(0, 1, 0);
   add(0, 1, 1);
+  add(256, 1, 0);
+  add(1024, 1, 0);
+  for (uint32_t rows = 2; rows <= 64; rows *= 2) add(0, rows, 0);
   const uint32_t batch = std::min(8u, max_rows);
   probes.push_back({std::vector<SpanShape>(batch, {0, 1}), batch});
+  add(256, 64, 0);
+  add(1024, 64, 0);
+  for (uint32_t rows = 128; rows <= 512; rows *= 2) add(0, rows, 0);
   return probes;
 }
 

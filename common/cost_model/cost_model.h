@@ -36,7 +36,7 @@ class CostModel {
   };
 
   // What to probe where a step has at most `max_rows` rows and a sequence at
-  // most `max_positions` positions (both >= 1).
+  // most `max_positions` positions (both >= 1), cheap steps first.
   static std::vector<StepShape> Probes(uint32_t max_rows,
                                        uint32_t max_positions);
 

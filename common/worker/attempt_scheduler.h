@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,11 +16,13 @@
 #include "common/base/monotonic_time.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
+#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_table.h"
 #include "common/worker/compute_health.h"
 #include "common/worker/scheduler_events.h"
 #include "common/worker/session_accounts.h"
+#include "common/worker/step_plan.h"
 #include "common/worker/worker_load.h"
 #include "proto/cluster.pb.h"
 
@@ -56,6 +59,8 @@ class AttemptScheduler {
   const ComputeHealth& health() const { return health_; }
   bool healthy() const { return health_.WhyUnhealthy().empty(); }
   const Counters& counters() const { return counters_; }
+  // Of a step, as the steps so far show; none: not predicted.
+  const std::optional<CostModel>& costs() const { return costs_; }
 
   v1::WorkerLoad Load() const {
     v1::WorkerLoad load = LoadOf(pool_.ledger());
@@ -68,10 +73,12 @@ class AttemptScheduler {
 
  protected:
   AttemptScheduler(WorkerEpoch epoch, uint32_t blocks,
-                   uint32_t step_token_budget, ComputeHealth::Options health)
+                   uint32_t step_token_budget, ComputeHealth::Options health,
+                   std::optional<CostModel> costs)
       : pool_(epoch, blocks),
         accounts_({.step_token_budget = step_token_budget}),
-        health_(health) {}
+        health_(health),
+        costs_(std::move(costs)) {}
   AttemptScheduler(const AttemptScheduler&) = default;
   AttemptScheduler(AttemptScheduler&&) = default;
   ~AttemptScheduler() = default;
@@ -132,6 +139,7 @@ class AttemptScheduler {
   // Runs a plan as the next step. Requires that none is in flight.
   void RunNext(StepPlan plan, MonotonicTime now) {
     step_in_flight_ = true;
+    if (costs_.has_value()) step_shape_ = ShapeOf(plan);
     health_.StepStarted(now);
     plan.number = ++counters_.steps;
     actions_.push_back(RunStep{std::move(plan)});
@@ -144,6 +152,9 @@ class AttemptScheduler {
     }
     step_in_flight_ = false;
     health_.StepEnded();
+    if (costs_.has_value()) {
+      costs_->Observe(step_shape_, done.result.elapsed);
+    }
     if (probe_.empty()) return true;
     BATON_CHECK(pool_.Release(probe_, BlockUse::kRunning).ok());
     probe_.clear();
@@ -184,6 +195,8 @@ class AttemptScheduler {
   bool draining_ = false;
   ComputeHealth health_;
   std::vector<BlockRef> probe_;  // its block, while a probe is in flight
+  std::optional<CostModel> costs_;
+  StepShape step_shape_;  // of the step in flight
   Counters counters_;
   std::vector<Action> actions_;  // of the event being handled
 };

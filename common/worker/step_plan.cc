@@ -7,6 +7,16 @@
 
 namespace baton {
 
+StepShape ShapeOf(const StepPlan& plan) {
+  StepShape step;
+  for (const PlannedSpan& span : plan.spans) {
+    step.spans.push_back(
+        {span.first_position, static_cast<uint32_t>(span.tokens.size())});
+    if (!span.draws.empty()) ++step.logit_rows;
+  }
+  return step;
+}
+
 void AddPromptSpan(const SequenceRequest& request, uint32_t first,
                    uint32_t count, bool draw,
                    const std::vector<BlockRef>& blocks, StepPlan* plan) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/cost_model/step_shape.h"
 #include "common/engine/engine.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/tokens/token.h"
@@ -41,6 +42,9 @@ struct StepPlan {
     return rows;
   }
 };
+
+// What its time depends on.
+StepShape ShapeOf(const StepPlan& plan);
 
 // Adds a span over `count` context tokens of a request from position `first`
 // on, kept in `blocks`, and clears the blocks that it begins. `draw`: it is the

@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
+#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/kv_cache/kv_memory.h"
 #include "common/model/model.h"
@@ -32,6 +34,7 @@ struct WorkerParts {
   uint32_t max_context_tokens = 0;
   uint32_t step_tokens = 128;
   Duration step_timeout = std::chrono::seconds(60);
+  std::optional<CostModel> costs;  // of a step; none: not predicted
   std::unique_ptr<transfer::Transport> transport;
   WorkerMetrics* metrics = nullptr;  // null: none
   bool poison_freed_blocks = false;  // see FreedBlocks

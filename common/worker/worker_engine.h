@@ -128,6 +128,9 @@ class WorkerEngine {
     if (metrics_ == nullptr) return;
     metrics_->Publish(scheduler.pool().ledger(), scheduler.counters(),
                       transfers_.counters());
+    if (scheduler.costs().has_value()) {
+      metrics_->PublishCosts(*scheduler.costs());
+    }
   }
 
   KvMemory* const memory_;

@@ -10,6 +10,16 @@ void RaiseTo(prometheus::Counter& counter, uint64_t total) {
   if (missing > 0) counter.Increment(missing);
 }
 
+struct CostPart {
+  const char* name;
+  double StepCosts::* cost;
+};
+constexpr CostPart kCostParts[kStepCostParts] = {
+    {"fixed", &StepCosts::fixed},       {"weights", &StepCosts::weights},
+    {"row", &StepCosts::row},           {"logit_row", &StepCosts::logit_row},
+    {"kv_token", &StepCosts::kv_token}, {"pair", &StepCosts::pair},
+};
+
 }  // namespace
 
 WorkerMetrics::WorkerMetrics(std::string role, std::string model)
@@ -41,6 +51,9 @@ WorkerMetrics::WorkerMetrics(std::string role, std::string model)
           metrics_.AddCounter("baton_transfer_breaches_total",
                               "What peers did wrong in transfers, by kind",
                               {{"kind", "cut_off_peer"}})),
+      step_prediction_error_(metrics_.AddGauge(
+          "baton_step_prediction_error_ratio",
+          "Mean of |real / predicted - 1| over recent steps")),
       step_seconds_(metrics_.AddHistogram("baton_step_seconds",
                                           "Time of a forward pass", {},
                                           Metrics::SecondsBuckets())),
@@ -60,6 +73,14 @@ WorkerMetrics::WorkerMetrics(std::string role, std::string model)
                        : "free";
     blocks_[i] = &metrics_.AddGauge("baton_kv_blocks", "KV blocks by state",
                                     {{"state", state}});
+  }
+  for (size_t i = 0; i < kStepCostParts; ++i) {
+    step_costs_[i] = &metrics_.AddGauge(
+        "baton_step_cost_seconds",
+        "What a step is predicted from: a fixed part, reading the weights or "
+        "the products of a row, logits and draw of a row, reading a cached "
+        "position or computing a pair of positions",
+        {{"part", kCostParts[i].name}});
   }
 }
 
@@ -94,6 +115,13 @@ void WorkerMetrics::Publish(const Ledger& ledger,
   RaiseTo(cut_off_peers_, transfers.cut_off_peers);
   RaiseTo(transfer_bytes_,
           transfers.payload_bytes_sent + transfers.payload_bytes_received);
+}
+
+void WorkerMetrics::PublishCosts(const CostModel& costs) {
+  for (size_t i = 0; i < kStepCostParts; ++i) {
+    step_costs_[i]->Set(costs.costs().*kCostParts[i].cost);
+  }
+  step_prediction_error_.Set(costs.mean_absolute_error());
 }
 
 void WorkerMetrics::PublishSessions(size_t sessions) {

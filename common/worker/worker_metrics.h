@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/base/monotonic_time.h"
+#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/telemetry/metrics.h"
 #include "common/worker/step_plan.h"
@@ -15,6 +16,8 @@
 #include "kv_transfer/transfer_core.h"
 
 namespace baton {
+
+inline constexpr size_t kStepCostParts = 6;
 
 // The metrics of a worker process. Thread-safe.
 class WorkerMetrics {
@@ -26,6 +29,7 @@ class WorkerMetrics {
   void OnTransferDone(Duration elapsed);
   void Publish(const Ledger& ledger, const WorkerCounters& counters,
                const transfer::TransferCore::Counters& transfers);
+  void PublishCosts(const CostModel& costs);
   void PublishSessions(size_t sessions);
 
   Metrics* metrics() { return &metrics_; }
@@ -44,6 +48,8 @@ class WorkerMetrics {
   prometheus::Counter& refused_tickets_;
   prometheus::Counter& damaged_messages_;
   prometheus::Counter& cut_off_peers_;
+  std::array<prometheus::Gauge*, kStepCostParts> step_costs_;
+  prometheus::Gauge& step_prediction_error_;
   prometheus::Histogram& step_seconds_;
   prometheus::Histogram& batch_rows_;
   prometheus::Histogram& batch_sequences_;

@@ -1,5 +1,6 @@
 #include "common/worker/worker_wiring.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/telemetry/log.h"
 #include "common/worker/resource_limits.h"
+#include "common/worker/step_costs.h"
 #include "common/worker/vocabulary_adapter.h"
 #include "common/worker/worker_hello.h"
 
@@ -15,6 +17,15 @@ namespace {
 
 std::string RoleName(v1::WorkerRole role) {
   return role == v1::WORKER_ROLE_PREFILL ? "prefill" : "decode";
+}
+
+void LogCosts(const CostModel& model) {
+  const StepCosts& costs = model.costs();
+  log::Info(
+      "a step: {:.2f} ms to read the weights, {:.3f} ms a row, {:.3f} ms a "
+      "row's logits; up to {:.0f} rows cost as much as one",
+      (costs.fixed + costs.weights) * 1e3, costs.row * 1e3,
+      costs.logit_row * 1e3, std::max(1.0, model.FreeRows()));
 }
 
 }  // namespace
@@ -61,6 +72,12 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
   parts.step_timeout = options.step_timeout;
   parts.metrics = wired.metrics.get();
   parts.poison_freed_blocks = BATON_DEBUG_BUILD;
+  BATON_ASSIGN_OR_RETURN(
+      parts.costs,
+      ProbeStepCosts(*served.model, served.memory.get(),
+                     {.max_rows = options.step_tokens,
+                      .max_positions = served.max_context_tokens}));
+  LogCosts(*parts.costs);
   BATON_ASSIGN_OR_RETURN(parts.transport, wiring.make_transport(wired.tls));
   v1::WorkerHello hello =
       MakeWorkerHello(options, wiring.role, served, *wired.backend, parts.epoch,
