@@ -91,7 +91,13 @@ class WorkerEngine {
                      OnTransferEvents(std::move(events));
                    }),
         steps_(parts.model, parts.memory, max_rows,
-               [this](StepDone done) { OnStepDone(std::move(done)); }) {}
+               [this](StepDone done) { OnStepDone(std::move(done)); }) {
+    // The metrics are true before the first event.
+    driver_.Ask([this](const Scheduler& current) {
+      AfterEvents(current);
+      return true;
+    });
+  }
   // Finishes the step in flight, closes every link, then stops.
   ~WorkerEngine() { driver_.Stop(); }
 

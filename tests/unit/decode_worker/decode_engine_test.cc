@@ -1,5 +1,6 @@
 #include "decode_worker/decode_engine.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -7,6 +8,7 @@
 #include <random>
 #include <tuple>
 
+#include "common/worker/step_costs.h"
 #include "tests/unit/decode_worker/engine_pair.h"
 
 namespace baton {
@@ -155,6 +157,21 @@ TEST_F(DecodeEngineTest, CancelsAtRandomMomentsLeaveNothingBehind) {
     if (random() % 4 == 0) pair.ExpectCleanPools();
   }
   pair.ExpectCleanPools();
+}
+
+TEST_F(DecodeEngineTest, MetricsAreTrueBeforeTheFirstEvent) {
+  const LoadedWorker loaded(path_, 24);
+  WorkerMetrics metrics("decode", "tiny");
+  transfer::LoopbackHub hub;
+  WorkerParts parts = loaded.Parts(1, 16, hub.MakeTransport());
+  parts.metrics = &metrics;
+  parts.costs = *ProbeStepCosts(*loaded.model, loaded.memory.get(),
+                                {.max_rows = 16, .max_positions = 64});
+  const decode::DecodeEngine engine(std::move(parts), {},
+                                    [](SessionId, v1::DecodeEvent) {});
+  const std::string text = metrics.Render();
+  EXPECT_THAT(text, testing::HasSubstr("state=\"free\"} 24\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("part=\"row\"} 0\n")));
 }
 
 TEST_F(DecodeEngineTest, TicketThatWasReleasedIsRefused) {
