@@ -49,6 +49,8 @@ template <int kBits, bool kOffset>
 inline DotSum<kBits> StartDot(const int32_t* /*start*/) {
   return {_mm256_setzero_si256(), _mm256_setzero_si256()};
 }
+// GCC would put all additions off to the end, and spill every term.
+inline void Keep(__m256i* v) { asm("" : "+x"(*v)); }
 template <int kQuad, int kBits>
 inline void AddQuad(Code<kBits> code, Quad quad, DotSum<kBits>* sum) {
   __m256i pairs;
@@ -62,10 +64,12 @@ inline void AddQuad(Code<kBits> code, Quad quad, DotSum<kBits>* sum) {
     sum->pairs = pairs;
   } else {
     sum->pairs = _mm256_add_epi16(sum->pairs, pairs);
+    Keep(&sum->pairs);
   }
   if constexpr (kQuad % kPairSums<kBits> == kPairSums<kBits> - 1) {
     const __m256i wide = _mm256_madd_epi16(sum->pairs, _mm256_set1_epi16(1));
     sum->sum = _mm256_add_epi32(sum->sum, wide);
+    Keep(&sum->sum);
   }
 }
 template <bool kOffset, int kBits>
@@ -100,7 +104,7 @@ inline I32 AddDotUnsigned(I32 acc, Bytes codes, int32_t quad) {
 // sums, and accumulators.
 constexpr int kTileColumns = 1;
 template <int kBits>
-constexpr int kTileRows = kBits == 4 ? 6 : 4;
+constexpr int kTileRows = kBits == 4 ? 6 : 5;
 
 }  // namespace baton::kernels::cpu::BATON_ISA
 
