@@ -66,7 +66,8 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
   parser->AddString("worker-id", &worker_id, "stable name of this worker");
   parser->AddInteger("threads", &threads, 0, 256,
                      "compute threads; 0 = all CPUs this process may use");
-  parser->AddChoice("isa", &isa, {"auto", "scalar", "avx2", "avx512"},
+  parser->AddChoice("isa", &isa,
+                    {"auto", "scalar", "avx2", "avxvnni", "avx512", "amx"},
                     "instruction set of the kernels");
   parser->AddChoice("kv-type", &kv_type, {"f16", "f32", "i8"},
                     "element type of the KV cache; equal on all workers that "

@@ -16,6 +16,7 @@
 #include "kernels/cpu/panel_packer.h"
 #include "kernels/cpu/qkv.h"
 #include "kernels/cpu/rope.h"
+#include "kernels/cpu/table_backend.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/weight_arena.h"
 
@@ -28,8 +29,12 @@ using cpu::PackedPanels;
 
 const KernelTable& TableOf(Isa isa) {
   switch (isa) {
+    case Isa::kAmx:
+      return cpu::AmxKernels();
     case Isa::kAvx512:
       return cpu::Avx512Kernels();
+    case Isa::kAvxVnni:
+      return cpu::AvxVnniKernels();
     case Isa::kAvx2:
       return cpu::Avx2Kernels();
     default:
@@ -39,9 +44,9 @@ const KernelTable& TableOf(Isa isa) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(Isa isa, int threads)
-      : name_(absl::StrCat("cpu-", std::string(IsaName(isa)))),
-        table_(TableOf(isa)),
+  CpuBackend(std::string_view isa_name, const KernelTable& table, int threads)
+      : name_(absl::StrCat("cpu-", std::string(isa_name))),
+        table_(table),
         pool_(threads),
         input_(&table_, &pool_),
         linear_(&table_, &pool_, &input_),
@@ -178,6 +183,12 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
+std::unique_ptr<Backend> MakeTableBackend(std::string_view isa_name,
+                                          const KernelTable& table,
+                                          int threads) {
+  return std::make_unique<CpuBackend>(isa_name, table, threads);
+}
+
 absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
     const CpuOptions& options) {
   if (options.threads < 1 || options.threads > kMaxThreads) {
@@ -186,15 +197,18 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
   }
   Isa isa = options.isa;
   if (isa == Isa::kAuto) {
-    isa = IsSupported(Isa::kAvx512) ? Isa::kAvx512 : Isa::kAvx2;
+    for (const Isa candidate : kIsas) {
+      if (IsSupported(candidate)) isa = candidate;
+    }
   }
   if (!IsSupported(isa)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "this machine lacks the instruction set '", std::string(IsaName(isa)),
-        "' (avx512 needs F, BW, DQ, VL and VNNI; avx2 and scalar need AVX2, "
-        "FMA and F16C); use 'auto'"));
+        "' (scalar and avx2 need AVX2, FMA and F16C; avxvnni also AVX-VNNI; "
+        "avx512 F, BW, DQ, VL and VNNI; amx these, AMX-TILE and AMX-INT8, "
+        "allowed by the kernel); use 'auto'"));
   }
-  return std::make_unique<CpuBackend>(isa, options.threads);
+  return MakeTableBackend(IsaName(isa), TableOf(isa), options.threads);
 }
 
 }  // namespace baton::kernels

@@ -10,26 +10,32 @@
 
 namespace baton::kernels {
 
-enum class Isa : uint8_t { kAuto, kScalar, kAvx2, kAvx512 };
+enum class Isa : uint8_t { kAuto, kScalar, kAvx2, kAvxVnni, kAvx512, kAmx };
 
-// "auto", "scalar", "avx2", "avx512".
+// All but kAuto, which means the last one that is supported.
+constexpr Isa kIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512,
+                         Isa::kAmx};
+
+// "auto", "scalar", "avx2", "avxvnni", "avx512", "amx".
 std::string_view IsaName(Isa isa);
 
 // INVALID_ARGUMENT naming the accepted names.
 absl::StatusOr<Isa> ParseIsa(std::string_view name);
 
 // Whether this machine and its operating system run `isa`: kAvx2 needs AVX2,
-// FMA and F16C; kAvx512 also AVX-512 F, BW, DQ, VL and VNNI.
+// FMA and F16C; kAvxVnni also AVX-VNNI; kAvx512 also AVX-512 F, BW, DQ, VL and
+// VNNI; kAmx all of kAvx512, AMX-TILE and AMX-INT8. The first question about
+// kAmx asks the kernel to let this process use tiles.
 bool IsSupported(Isa isa);
 
 struct CpuOptions {
-  Isa isa = Isa::kAuto;  // kAuto: the widest one supported
+  Isa isa = Isa::kAuto;  // kAuto: the last of kIsas supported
   int threads = 1;       // 1..kMaxThreads, the calling thread included
 };
 
 constexpr int kMaxThreads = 256;
 
-// A backend named "cpu-scalar", "cpu-avx2" or "cpu-avx512". Its threads sleep
+// A backend named "cpu-scalar", "cpu-avx2" and so on. Its threads sleep
 // between calls; the destructor joins them. INVALID_ARGUMENT for a thread count
 // out of range, FAILED_PRECONDITION when the machine lacks the instruction set.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(

@@ -1,3 +1,9 @@
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -7,7 +13,49 @@
 namespace baton::kernels {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kAuto, Isa::kScalar, Isa::kAvx2, Isa::kAvx512};
+struct Registers {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+
+Registers Cpuid(uint32_t leaf, uint32_t subleaf) {
+  Registers r;
+  __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);
+  return r;
+}
+
+bool HasV3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+
+bool HasAvxVnni() {
+  constexpr uint32_t kAvxVnni = 1u << 4;
+  return HasV3() && (Cpuid(7, 1).a & kAvxVnni) != 0;
+}
+
+bool HasAvx512() {
+  return HasV3() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+
+__attribute__((target("xsave"))) bool SystemSavesTiles() {
+  constexpr uint64_t kTileState = uint64_t{3} << 17;  // configuration, data
+  return (_xgetbv(0) & kTileState) == kTileState;
+}
+
+bool HasAmx() {
+  constexpr uint32_t kAmxTileAndInt8 = uint32_t{3} << 24;
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr int kTileData = 18;
+  static const bool has =
+      HasAvx512() && (Cpuid(7, 0).d & kAmxTileAndInt8) == kAmxTileAndInt8 &&
+      SystemSavesTiles() &&
+      syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return has;
+}
 
 }  // namespace
 
@@ -19,36 +67,38 @@ std::string_view IsaName(Isa isa) {
       return "scalar";
     case Isa::kAvx2:
       return "avx2";
+    case Isa::kAvxVnni:
+      return "avxvnni";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kAmx:
+      return "amx";
   }
   return "unknown";
 }
 
 absl::StatusOr<Isa> ParseIsa(std::string_view name) {
-  for (const Isa isa : kAll) {
+  if (name == IsaName(Isa::kAuto)) return Isa::kAuto;
+  for (const Isa isa : kIsas) {
     if (name == IsaName(isa)) return isa;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("instruction set '", std::string(name),
-                   "': allowed are auto, scalar, avx2, avx512"));
+                   "': allowed are auto, scalar, avx2, avxvnni, avx512, amx"));
 }
 
 bool IsSupported(Isa isa) {
-  const bool v3 = __builtin_cpu_supports("avx2") &&
-                  __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("f16c");
   switch (isa) {
     case Isa::kAuto:
     case Isa::kScalar:
     case Isa::kAvx2:
-      return v3;
+      return HasV3();
+    case Isa::kAvxVnni:
+      return HasAvxVnni();
     case Isa::kAvx512:
-      return v3 && __builtin_cpu_supports("avx512f") &&
-             __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512vnni");
+      return HasAvx512();
+    case Isa::kAmx:
+      return HasAmx();
   }
   return false;
 }

@@ -125,7 +125,9 @@ struct KernelTable {
 
 const KernelTable& ScalarKernels();
 const KernelTable& Avx2Kernels();
+const KernelTable& AvxVnniKernels();
 const KernelTable& Avx512Kernels();
+const KernelTable& AmxKernels();
 
 }  // namespace baton::kernels::cpu
 

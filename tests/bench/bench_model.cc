@@ -294,7 +294,8 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(1, baton::kernels::kMaxThreads))
       ->capture_default_str();
-  app.add_option("--isa", flags.isas, "auto, scalar, avx2, avx512; a list")
+  app.add_option("--isa", flags.isas,
+                 "auto, scalar, avx2, avxvnni, avx512, amx; a list")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--kv", flags.kv_types, "KV cache types, a list")

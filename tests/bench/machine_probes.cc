@@ -156,7 +156,7 @@ double Peak(int threads, int lanes, void (*probe)()) {
 }
 
 bool IsWide(Isa isa) {
-  return (isa == Isa::kAuto || isa == Isa::kAvx512) &&
+  return (isa == Isa::kAuto || isa == Isa::kAvx512 || isa == Isa::kAmx) &&
          kernels::IsSupported(Isa::kAvx512);
 }
 

@@ -17,7 +17,8 @@ double ReadBandwidth(size_t bytes, int threads);
 
 // Operations per second (a multiplication and an addition are two) of int8 dot
 // products and of fp32 FMA from registers, with the instructions of `isa`
-// (kScalar: those of AVX2, which its build is allowed to use).
+// (kScalar: those of AVX2, which its build is allowed to use; kAmx: those of
+// AVX-512).
 double Int8Peak(kernels::Isa isa, int threads);
 double Fp32Peak(kernels::Isa isa, int threads);
 

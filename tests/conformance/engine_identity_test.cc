@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/engine/engine.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/reference/reference_backend.h"
@@ -46,7 +47,7 @@ struct Runner {
   }
 };
 
-std::vector<Runner> CpuRunners(std::vector<Isa> isas) {
+std::vector<Runner> CpuRunners(absl::Span<const Isa> isas) {
   std::vector<Runner> runners;
   for (const Isa isa : isas) {
     if (!kernels::IsSupported(isa)) {
@@ -180,7 +181,7 @@ TEST_P(TinyIdentityTest, FullProduct) {
     }
   }
   std::vector<Runner> runners =
-      CpuRunners({Isa::kScalar, Isa::kAvx2, Isa::kAvx512});
+      CpuRunners(kernels::kIsas);
   runners.push_back({});
   int compared = 0;
   for (const Runner& runner : runners) {
@@ -243,7 +244,7 @@ constexpr char kNoModel[] =
     "tests/run.sh fetches the real model, or set BATON_MODEL_DIR.";
 
 TEST_F(SmolLm2IdentityTest, VectorisedArmsUpTo1500Tokens) {
-  for (const Runner& runner : CpuRunners({Isa::kAvx512, Isa::kAvx2})) {
+  for (const Runner& runner : CpuRunners({Isa::kAmx, Isa::kAvx512, Isa::kAvxVnni, Isa::kAvx2})) {
     ASSERT_TRUE(Open(runner)) << kNoModel;
   }
   const Arm arms[] = {

@@ -56,11 +56,12 @@ class KernelConformanceTest
 std::string BackendName(
     const testing::TestParamInfo<std::tuple<Isa, int>>& info);
 
-// Every instruction set that this machine has.
-inline auto AllBackends() {
+// Every instruction set that this machine has; AMX also where it is missing,
+// with emulated tiles, if `emulate`.
+inline auto AllBackends(bool emulate = false) {
   std::vector<Isa> isas;
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
-    if (IsSupported(isa)) isas.push_back(isa);
+  for (const Isa isa : kIsas) {
+    if (IsSupported(isa) || (emulate && isa == Isa::kAmx)) isas.push_back(isa);
   }
   return testing::Combine(testing::ValuesIn(isas), testing::Values(1, 2));
 }

@@ -43,7 +43,7 @@ TEST_P(LinearTest, EveryTypeAndRowCount) {
   for (const TensorType type : kAllTypes) {
     const int cols = TraitsOf(type).block_elements == 256 ? 256 : 96;
     const FileMatrix matrix = RandomMatrix(&random_, type, 35, cols);
-    for (int n = 1; n <= 40; ++n) {
+    for (int n = 1; n <= 65; ++n) {
       Compare({matrix}, RandomFloats(&random_, n * cols), n, n % 2 == 0);
     }
   }
@@ -61,6 +61,18 @@ TEST_P(LinearTest, EveryTypeAndShape) {
         for (const int n : {1, 3, 5}) {
           Compare({matrix}, RandomFloats(&random_, n * cols), n, false);
         }
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, EveryTypeOverManyGroups) {
+  for (const TensorType type : kAllTypes) {
+    const int cols = TraitsOf(type).block_elements == 256 ? 768 : 19 * 32;
+    for (const int rows : {16, 50}) {
+      const FileMatrix matrix = RandomMatrix(&random_, type, rows, cols);
+      for (const int n : {6, 12, 16, 47, 83}) {
+        Compare({matrix}, RandomFloats(&random_, n * cols), n, rows == 50);
       }
     }
   }
@@ -145,7 +157,8 @@ TEST_P(LinearTest, RefusesMalformedMatrices) {
       absl::IsInvalidArgument(reference_->Pack(matrix.view()).status()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, LinearTest, AllBackends(), BackendName);
+INSTANTIATE_TEST_SUITE_P(Backends, LinearTest, AllBackends(/*emulate=*/true),
+                         BackendName);
 
 }  // namespace
 }  // namespace baton::kernels

@@ -148,7 +148,8 @@ TEST_F(BadConfigTest, WorkersTellEverythingAtOnce) {
                         "--listen=nowhere", "--transport=loopback"}),
         absl::StrCat(
             "listen: expected host:port (got \"nowhere\")\n"
-            "isa: expected one of auto, scalar, avx2, avx512 (got \"avx9\")\n"
+            "isa: expected one of auto, scalar, avx2, avxvnni, avx512, amx "
+            "(got \"avx9\")\n"
             "kv-pool: expected size like 512MiB (got \"-1\")\n"
             "step-token: unknown, did you mean step-tokens (",
             file, ")\nthreads (", file,

@@ -91,6 +91,7 @@ inline float SumStripes(const F32 (&stripes)[1]) {
 }
 
 inline F32 ToFloat(I32 a) { return {_mm512_cvtepi32_ps(a.v)}; }
+inline I32 Load(const int32_t* p) { return {_mm512_loadu_si512(p)}; }
 inline I32 Add(I32 a, I32 b) { return {_mm512_add_epi32(a.v, b.v)}; }
 inline I32 Mul(I32 a, I32 b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
 inline I32 LoadUnsigned(const uint8_t* p) {
@@ -116,6 +117,10 @@ inline int32_t Sum16(const int8_t* p) {
 }
 
 inline Bytes LoadBytes(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+inline void StoreBytes(int8_t* p, Bytes a) { _mm512_storeu_si512(p, a.v); }
+inline Bytes Sub(Bytes a, uint8_t b) {
+  return {_mm512_sub_epi8(a.v, _mm512_set1_epi8(static_cast<char>(b)))};
+}
 inline Bytes And(Bytes a, uint8_t mask) {
   return {_mm512_and_si512(a.v, _mm512_set1_epi8(static_cast<char>(mask)))};
 }

@@ -81,6 +81,7 @@ inline float SumStripes(const F32 (&stripes)[16]) {
 }
 
 inline F32 ToFloat(I32 a) { return {static_cast<float>(a.v)}; }
+inline I32 Load(const int32_t* p) { return {*p}; }
 inline I32 Add(I32 a, I32 b) { return {a.v + b.v}; }
 inline I32 Mul(I32 a, I32 b) { return {a.v * b.v}; }
 inline I32 LoadUnsigned(const uint8_t* p) { return {*p}; }
@@ -105,6 +106,16 @@ inline Bytes LoadBytes(const uint8_t* p) {
   uint32_t v;
   __builtin_memcpy(&v, p, sizeof(v));
   return {v};
+}
+inline void StoreBytes(int8_t* p, Bytes a) {
+  __builtin_memcpy(p, &a.v, sizeof(a.v));
+}
+inline Bytes Sub(Bytes a, uint8_t b) {  // byte by byte, modulo 256
+  uint32_t difference = 0;
+  for (int i = 0; i < 32; i += 8) {
+    difference |= (((a.v >> i) - b) & 0xffu) << i;
+  }
+  return {difference};
 }
 inline Bytes And(Bytes a, uint8_t mask) { return {a.v & mask * 0x01010101u}; }
 inline Bytes Or(Bytes a, Bytes b) { return {a.v | b.v}; }

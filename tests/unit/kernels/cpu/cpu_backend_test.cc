@@ -8,7 +8,8 @@ namespace baton::kernels {
 namespace {
 
 TEST(CpuBackendTest, NamesRoundTrip) {
-  for (const Isa isa : {Isa::kAuto, Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+  EXPECT_EQ(*ParseIsa("auto"), Isa::kAuto);
+  for (const Isa isa : kIsas) {
     const auto parsed = ParseIsa(IsaName(isa));
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, isa);
@@ -19,14 +20,18 @@ TEST(CpuBackendTest, RefusesUnknownNames) {
   const auto parsed = ParseIsa("sse");
   EXPECT_TRUE(absl::IsInvalidArgument(parsed.status()));
   EXPECT_EQ(std::string(parsed.status().message()),
-            "instruction set 'sse': allowed are auto, scalar, avx2, avx512");
+            "instruction set 'sse': allowed are auto, scalar, avx2, avxvnni, "
+            "avx512, amx");
 }
 
-TEST(CpuBackendTest, AutoTakesTheWidest) {
+TEST(CpuBackendTest, AutoTakesTheLastThatIsSupported) {
   const auto backend = MakeCpuBackend({});
   ASSERT_TRUE(backend.ok()) << backend.status();
-  EXPECT_EQ((*backend)->name(),
-            IsSupported(Isa::kAvx512) ? "cpu-avx512" : "cpu-avx2");
+  const char* expected = IsSupported(Isa::kAmx)       ? "cpu-amx"
+                         : IsSupported(Isa::kAvx512)  ? "cpu-avx512"
+                         : IsSupported(Isa::kAvxVnni) ? "cpu-avxvnni"
+                                                      : "cpu-avx2";
+  EXPECT_EQ((*backend)->name(), expected);
   EXPECT_EQ((*backend)->threads(), 1);
 }
 
@@ -39,16 +44,19 @@ TEST(CpuBackendTest, RefusesThreadCountsOutOfRange) {
   }
 }
 
-TEST(CpuBackendTest, RunsTheWidestInstructionSetOrExplainsItsAbsence) {
-  const auto backend = MakeCpuBackend({.isa = Isa::kAvx512});
-  if (IsSupported(Isa::kAvx512)) {
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    EXPECT_EQ((*backend)->name(), "cpu-avx512");
-    return;
+TEST(CpuBackendTest, RunsAnInstructionSetOrExplainsItsAbsence) {
+  for (const Isa isa : kIsas) {
+    const auto backend = MakeCpuBackend({.isa = isa});
+    const std::string name(IsaName(isa));
+    if (IsSupported(isa)) {
+      ASSERT_TRUE(backend.ok()) << backend.status();
+      EXPECT_EQ((*backend)->name(), "cpu-" + name);
+      continue;
+    }
+    EXPECT_TRUE(absl::IsFailedPrecondition(backend.status()));
+    EXPECT_NE(std::string(backend.status().message()).find("'" + name + "'"),
+              std::string::npos);
   }
-  EXPECT_TRUE(absl::IsFailedPrecondition(backend.status()));
-  EXPECT_NE(std::string(backend.status().message()).find("'avx512'"),
-            std::string::npos);
 }
 
 }  // namespace
