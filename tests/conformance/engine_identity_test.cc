@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/engine/engine.h"
 #include "absl/types/span.h"
+#include "common/engine/engine.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/reference/reference_backend.h"
@@ -180,8 +180,7 @@ TEST_P(TinyIdentityTest, FullProduct) {
           reference.Run({kWhole, true, greedy}, length, kTokens);
     }
   }
-  std::vector<Runner> runners =
-      CpuRunners(kernels::kIsas);
+  std::vector<Runner> runners = CpuRunners(kernels::kIsas);
   runners.push_back({});
   int compared = 0;
   for (const Runner& runner : runners) {
@@ -244,7 +243,8 @@ constexpr char kNoModel[] =
     "tests/run.sh fetches the real model, or set BATON_MODEL_DIR.";
 
 TEST_F(SmolLm2IdentityTest, VectorisedArmsUpTo1500Tokens) {
-  for (const Runner& runner : CpuRunners({Isa::kAmx, Isa::kAvx512, Isa::kAvxVnni, Isa::kAvx2})) {
+  for (const Runner& runner :
+       CpuRunners({Isa::kAmx, Isa::kAvx512, Isa::kAvxVnni, Isa::kAvx2})) {
     ASSERT_TRUE(Open(runner)) << kNoModel;
   }
   const Arm arms[] = {
