@@ -47,7 +47,7 @@ class CpuBackend final : public Backend {
   CpuBackend(std::string_view isa_name, const KernelTable& table, int threads)
       : name_(absl::StrCat("cpu-", std::string(isa_name))),
         table_(table),
-        pool_(threads),
+        pool_(threads, cpu::SteadyNanoseconds),
         input_(&table_, &pool_),
         linear_(&table_, &pool_, &input_),
         qkv_(&table_, &pool_, &input_),

@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include <chrono>
+
 #include "kernels/cpu/float_environment.h"
 
 namespace baton::kernels::cpu {
@@ -26,7 +28,12 @@ uint32_t Await(const std::atomic<uint32_t>& state, Busy busy) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+int64_t SteadyNanoseconds() {
+  return std::chrono::steady_clock::now().time_since_epoch() /
+         std::chrono::nanoseconds(1);
+}
+
+ThreadPool::ThreadPool(int threads, Clock clock) : clock_(clock) {
   for (int thread = 1; thread < threads; ++thread) {
     workers_.emplace_back([this, thread] { Work(thread); });
   }
@@ -41,23 +48,53 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::Run(int items, Body body) {
   if (workers_.empty() || items <= 1) {
-    for (int item = 0; item < items; ++item) body(item, 0);
+    RunAlone(items, body);
+  } else if (clock_ == nullptr) {
+    Share(items, body);
+    AwaitPeers();
+  } else {
+    RunWatched(items, body);
+  }
+}
+
+void ThreadPool::RunAlone(int items, const Body& body) {
+  for (int item = 0; item < items; ++item) body(item, 0);
+}
+
+void ThreadPool::RunWatched(int items, const Body& body) {
+  const int64_t start = clock_();
+  if (!peers_.SharesAt(start)) {
+    RunAlone(items, body);
     return;
   }
+  const int own_items = Share(items, body);
+  const int64_t worked = clock_();
+  AwaitPeers();
+  const int64_t end = clock_();
+  peers_.OnLoop(end, {.items = items,
+                      .own_items = own_items,
+                      .work = worked - start,
+                      .wait = end - worked});
+}
+
+int ThreadPool::Share(int items, const Body& body) {
   body_ = &body;
   items_ = items;
   next_item_.store(0, std::memory_order_relaxed);
   state_.fetch_add(kGeneration | kOpen, std::memory_order_release);
   state_.notify_all();
-  ClaimItems(0);
+  return ClaimItems(0);
+}
+
+void ThreadPool::AwaitPeers() {
   state_.fetch_and(~kOpen, std::memory_order_acq_rel);
   Await(state_, [](uint32_t state) { return (state & kInside) != 0; });
 }
 
-void ThreadPool::ClaimItems(int thread) {
-  for (;;) {
+int ThreadPool::ClaimItems(int thread) {
+  for (int claimed = 0;; ++claimed) {
     const int item = next_item_.fetch_add(1, std::memory_order_relaxed);
-    if (item >= items_) return;
+    if (item >= items_) return claimed;
     (*body_)(item, thread);
   }
 }

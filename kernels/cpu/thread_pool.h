@@ -7,20 +7,26 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "kernels/cpu/peer_watch.h"
 
 namespace baton::kernels::cpu {
+
+int64_t SteadyNanoseconds();
 
 // Runs loops of independent items on a fixed set of threads, the calling one
 // included. Threads claim items one by one; a thread that wakes late finds the
 // loop closed and is never waited for, so an oversubscribed machine costs
-// throughput, not latency. Idle threads spin for a few microseconds, then
-// sleep on a futex.
+// throughput, not latency. One that is stopped inside an item is noticed by
+// PeerWatch. Idle threads spin for a few microseconds, then sleep on a futex.
 class ThreadPool {
  public:
   using Body = absl::FunctionRef<void(int item, int thread)>;
 
-  // Requires: threads >= 1. Starts threads - 1 threads.
-  explicit ThreadPool(int threads);
+  using Clock = int64_t (*)();  // monotonic, in nanoseconds
+
+  // Requires: threads >= 1. Starts threads - 1 threads. With a clock, loops
+  // leave peers out as PeerWatch says; without one every loop is shared.
+  explicit ThreadPool(int threads, Clock clock = nullptr);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -41,13 +47,22 @@ class ThreadPool {
 
   void Work(int thread);
   uint32_t WaitForOpen(uint32_t seen_generation);
-  void ClaimItems(int thread);
+  int ClaimItems(int thread);
+  void RunAlone(int items, const Body& body);
+  void RunWatched(int items, const Body& body);
+  // Opens a loop and runs items until none is left; returns how many.
+  int Share(int items, const Body& body);
+  void AwaitPeers();  // closes it
 
-  std::atomic<uint32_t> state_{0};
-  std::atomic<int> next_item_{0};
-  std::atomic<bool> stopping_{false};
+  // On lines of their own: waiting threads read the first, working ones write
+  // the second, and nobody writes the rest during a loop.
+  alignas(64) std::atomic<uint32_t> state_{0};
+  alignas(64) std::atomic<int> next_item_{0};
+  alignas(64) std::atomic<bool> stopping_{false};
   int items_ = 0;
   const Body* body_ = nullptr;
+  const Clock clock_;
+  PeerWatch peers_;
   std::vector<std::thread> workers_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -71,6 +72,34 @@ TEST(ThreadPoolTest, WakesThreadsThatWentToSleep) {
       while (arrived < 2) std::this_thread::yield();
     });
   }
+}
+
+std::atomic<int64_t> clock_reads = 0;
+std::atomic<int64_t> clock_skips = 0;
+
+int64_t FakeNanoseconds() { return ++clock_reads + clock_skips; }
+
+TEST(ThreadPoolTest, LeavesALatePeerOutForAWhile) {
+  ThreadPool pool(2, FakeNanoseconds);
+  std::atomic<int> arrived = 0;
+  // The peer's item ends 50 ms after the caller has begun to wait for it.
+  pool.Run(2, [&](int, int thread) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();
+    if (thread == 0) return;
+    while (clock_reads < 2) std::this_thread::yield();
+    clock_skips += 50'000'000;
+  });
+  for (int round = 0; round < 100; ++round) {
+    pool.Run(100, [&](int, int thread) { EXPECT_EQ(thread, 0); });
+  }
+  clock_skips += PeerWatch::kLongestAlone;
+  arrived = 0;
+  pool.Run(2, [&](int, int) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(arrived, 2);
 }
 
 TEST(ThreadPoolTest, ThreadsHaveTheDefaultFloatEnvironment) {
