@@ -33,7 +33,8 @@ endfunction()
 # baton_test(NAME SRCS ... DEPS ... LABEL unit|conformance|...  TIMEOUT s [TSAN])
 #   A GoogleTest executable, registered with ctest as one test per binary. TSAN:
 #   it has threads of ours and is worth running under ThreadSanitizer (label
-#   tsan, target tsan_tests: tests/run.sh --preset tsan).
+#   tsan, target tsan_tests: tests/run.sh --preset tsan). What it shares with
+#   foreign libraries is not judged (tests/tsan.supp).
 function(baton_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TSAN" "LABEL;TIMEOUT" "SRCS;DEPS")
   add_executable(${name} ${arg_SRCS})
@@ -52,6 +53,8 @@ function(baton_test name)
   if(arg_TSAN)
     list(APPEND arg_LABEL tsan)
     add_dependencies(tsan_tests ${name})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
+      "TSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}"
     TIMEOUT ${arg_TIMEOUT})
