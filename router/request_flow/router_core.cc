@@ -81,7 +81,11 @@ std::vector<v1::WorkerInfo> RouterCore::Workers() const {
     *info.mutable_hello() = view->hello;
     info.mutable_hello()->set_role(view->role);
     *info.mutable_load() = view->load;
-    info.set_detail(Detail(*view, now_));
+    std::string detail = Detail(*view, now_);
+    if (detail.empty() && view->ready()) {
+      detail = WhyUnpaired(*view, workers_.views());
+    }
+    info.set_detail(std::move(detail));
   }
   return infos;
 }

@@ -4,6 +4,7 @@
 
 #include "common/base/strings.h"
 #include "common/tokens/token.h"
+#include "router/routing/candidates.h"
 
 namespace baton::router {
 namespace {
@@ -176,7 +177,7 @@ bool WorkerTable::Complete(MonotonicTime now) const {
     }
     for (const WorkerView* prefill : views_) {
       if (prefill->role == v1::WORKER_ROLE_PREFILL && prefill->healthy() &&
-          prefill->hello.fingerprint() == decode->hello.fingerprint()) {
+          MayPair(*prefill, *decode)) {
         return true;
       }
     }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "common/base/mutants.h"
+#include "common/base/strings.h"
 #include "common/tokens/token.h"
 
 namespace baton::router {
@@ -12,6 +14,8 @@ constexpr std::string_view kPair = "prefill and decode apart";
 constexpr std::string_view kAggregated = "aggregated worker";
 constexpr std::string_view kShortPrompt = "short prompt";
 constexpr std::string_view kNoPrefillWorker = "no prefill worker";
+constexpr std::string_view kNoTransport =
+    "no prefill worker with a common transport";
 
 bool Suits(const WorkerView& worker, std::string_view fingerprint) {
   return fingerprint.empty() || worker.hello.fingerprint() == fingerprint ||
@@ -31,6 +35,16 @@ Servability ServabilityAt(const WorkerView& decode,
   if (hello.kv_blocks() < request.kv_blocks) return Servability::kPoolSmall;
   if (hello.max_sequences() < request.choices) return Servability::kBatchSmall;
   return Servability::kNow;
+}
+
+bool CommonTransport(const WorkerView& a, const WorkerView& b) {
+  const auto& other = b.hello.transports();
+  if (other.empty() || a.hello.transports().empty()) return true;
+  return std::any_of(a.hello.transports().begin(), a.hello.transports().end(),
+                     [&](const std::string& name) {
+                       return std::find(other.begin(), other.end(), name) !=
+                              other.end();
+                     });
 }
 
 bool CanPrefill(const WorkerView& worker, const PlacementRequest& request) {
@@ -95,18 +109,50 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
     return;
   }
   const size_t before = places->size();
+  bool unreachable = false;
   for (const WorkerView* worker : workers) {
-    if (CanPrefill(*worker, request) &&
-        worker->hello.fingerprint() == hello.fingerprint()) {
+    if (!CanPrefill(*worker, request)) continue;
+    if (MayPair(*worker, decode)) {
       places->push_back({worker, &decode, kPair});
+    } else {
+      unreachable |= !CommonTransport(*worker, decode);
     }
   }
   if (places->size() == before && !prefill_expected) {
-    places->push_back({nullptr, &decode, kNoPrefillWorker});
+    places->push_back(
+        {nullptr, &decode, unreachable ? kNoTransport : kNoPrefillWorker});
   }
 }
 
 }  // namespace
+
+bool MayPair(const WorkerView& prefill, const WorkerView& decode) {
+  return prefill.hello.fingerprint() == decode.hello.fingerprint() &&
+         CommonTransport(prefill, decode);
+}
+
+std::string WhyUnpaired(const WorkerView& worker,
+                        absl::Span<const WorkerView* const> workers) {
+  bool fingerprint = false, others = false;
+  for (const WorkerView* other : workers) {
+    if (other->role == worker.role || !other->session_up()) continue;
+    if (other->hello.fingerprint() != worker.hello.fingerprint()) {
+      fingerprint = true;
+    } else if (!CommonTransport(worker, *other)) {
+      others = true;
+    } else {
+      return "";
+    }
+  }
+  const std::string_view role =
+      worker.role == v1::WORKER_ROLE_PREFILL ? "decode" : "prefill";
+  if (others) {
+    return StrCat("no ", role, " worker has a data transport of this one (",
+                  absl::StrJoin(worker.hello.transports(), ", "), ")");
+  }
+  if (fingerprint) return StrCat("no ", role, " worker of its fingerprint");
+  return "";
+}
 
 Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
                           const PlacementRequest& request) {

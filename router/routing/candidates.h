@@ -56,11 +56,20 @@ struct PlacementRules {
   Duration quiet_after = Duration::max();
 };
 
+// KV of the one can reach the other: equal fingerprints, and a data transport
+// that both have; who names none has any.
+bool MayPair(const WorkerView& prefill, const WorkerView& decode);
+
+// Why a ready worker is in no pair although there are workers of the other
+// role, or "".
+std::string WhyUnpaired(const WorkerView& worker,
+                        absl::Span<const WorkerView* const> workers);
+
 // Every pair (or decode worker alone) that may start the request now. Rules:
-//  - both healthy, large enough, equal fingerprints, and the request's if it
-//    has one;
+//  - both healthy, large enough, MayPair, and of the request's fingerprint if
+//    it has one;
 //  - `never` decode workers serve alone; the others are paired, and serve alone
-//    when no prefill worker of their fingerprint is ready (or expected), and
+//    when no prefill worker is ready (or expected) that they MayPair with, and
 //    `auto` ones when the prompt is short;
 //  - places that failed this request before only when there is no better one,
 //    even if the better one has to be waited for;

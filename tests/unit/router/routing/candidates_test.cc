@@ -60,6 +60,35 @@ TEST_F(CandidatesTest, FingerprintsNeverMix) {
               ElementsAre(Pair(1, 2), Pair(0, 3)));
 }
 
+TEST_F(CandidatesTest, TransportsNeverMix) {
+  p0_.hello.add_transports("ucx");
+  p1_.hello.add_transports("grpc");
+  d2_.hello.add_transports("ucx");
+  d2_.hello.add_transports("grpc");
+  d3_.hello.add_transports("grpc");
+  EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_),
+              ElementsAre(Pair(0, 2), Pair(1, 2), Pair(1, 3)));
+  EXPECT_THAT(Places({&p0_, &d3_}, request_), ElementsAre(Pair(kAlone, 3)));
+  const WorkerView* workers[] = {&p0_, &d3_};
+  EXPECT_EQ(CandidatesFor(request_, workers, {}, MonotonicTime{})[0].reason,
+            "no prefill worker with a common transport");
+}
+
+TEST_F(CandidatesTest, WhoCannotBePairedIsToldWhy) {
+  p0_.hello.add_transports("ucx");
+  d2_.hello.add_transports("grpc");
+  const WorkerView* workers[] = {&p0_, &p1_, &d2_};
+  EXPECT_EQ(WhyUnpaired(p0_, workers),
+            "no decode worker has a data transport of this one (ucx)");
+  EXPECT_EQ(WhyUnpaired(d2_, workers), "") << "p1 names none";
+  p1_.hello.set_fingerprint(std::string(32, 'x'));
+  EXPECT_EQ(WhyUnpaired(p1_, workers), "no decode worker of its fingerprint");
+  EXPECT_EQ(WhyUnpaired(d2_, workers),
+            "no prefill worker has a data transport of this one (grpc)");
+  d2_.state = WorkerState::kDown;
+  EXPECT_EQ(WhyUnpaired(p0_, workers), "");
+}
+
 TEST_F(CandidatesTest, DecodeServesAloneOnlyWithoutPrefillOfItsFingerprint) {
   EXPECT_THAT(Places({&d2_}, request_), ElementsAre(Pair(kAlone, 2)));
   p0_.hello.set_fingerprint(std::string(32, 'x'));
