@@ -3,7 +3,6 @@
 #include <ctime>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "common/base/core_dumps.h"
@@ -15,6 +14,7 @@
 #include "common/base/shutdown_requests.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
+#include "common/config/drain_warning.h"
 #include "common/rpc/rpc_server.h"
 #include "common/rpc/tls_credentials.h"
 #include "common/telemetry/admin_server.h"
@@ -22,6 +22,7 @@
 #include "common/telemetry/metrics.h"
 #include "router/front_door/authentication.h"
 #include "router/front_door/generation_service.h"
+#include "router/front_door/linger.h"
 #include "router/front_door/router_driver.h"
 #include "router/front_door/router_metrics.h"
 #include "router/front_door/served_model.h"
@@ -37,19 +38,9 @@ constexpr Duration kFlushTimeout = std::chrono::seconds(5);
 // Idle clients may take seconds to notice; their connections are cut.
 constexpr Duration kCloseTimeout = std::chrono::milliseconds(100);
 
-// gRPC ends a call that crosses its shutdown as CANCELLED, without a word. So
-// callers are refused as UNAVAILABLE until they have gone elsewhere.
-constexpr Duration kQuiet = std::chrono::milliseconds(300);
-constexpr Duration kLongestLinger = std::chrono::seconds(2);
-
-void LingerUntilQuiet(const GenerationService& service) {
-  const MonotonicTime end = MonotonicNow() + kLongestLinger;
-  uint64_t seen = 0;
-  do {
-    seen = service.generate_calls();
-    std::this_thread::sleep_for(kQuiet);
-  } while (service.generate_calls() != seen && MonotonicNow() < end);
-}
+// After the drain itself; see Drain().
+constexpr Duration kAfterDrain =
+    kEndTimeout + Linger().longest + kFlushTimeout + kCloseTimeout;
 
 // Returns the exit status of the process.
 int Drain(RouterDriver* driver, const GenerationService& service,
@@ -65,7 +56,7 @@ int Drain(RouterDriver* driver, const GenerationService& service,
     idle = driver->WaitUntilIdle(kEndTimeout);
     break;
   }
-  if (requests.count() < 2) LingerUntilQuiet(service);
+  LingerUntilQuiet([&] { return service.generate_calls(); }, requests, {});
   driver->WaitUntilClosed(kFlushTimeout);
   server->Shutdown(kCloseTimeout);
   if (idle) {
@@ -189,6 +180,10 @@ int main(int argc, char** argv) {
     const absl::Status forbidden = baton::ForbidCoreDumps();
     if (!forbidden.ok()) baton::log::Warn("{}", forbidden.ToString());
   }
+  const std::string warning =
+      baton::DrainWarning(config.drain_timeout, baton::router::kAfterDrain,
+                          config.termination_grace);
+  if (!warning.empty()) baton::log::Warn("{}", warning);
   const absl::Status status = baton::router::Serve(config, requests);
   baton::log::Error("cannot serve: {}", std::string(status.message()));
   return baton::StartFailureCode(status);

@@ -117,6 +117,9 @@ void RouterConfig::Register(ConfigParser* parser) {
                       kLongest, "how often worker names are resolved");
   parser->AddDuration("drain-timeout", &drain_timeout, Duration::zero(),
                       kLongest, "time for running requests after SIGTERM");
+  parser->AddDuration("termination-grace", &termination_grace,
+                      "what the supervisor waits from SIGTERM to SIGKILL; "
+                      "0 = unknown");
   parser->AddString("ready-file", &ready_file,
                     "JSON file written when the router serves");
   parser->AddSwitch("core-dumps", &core_dumps,

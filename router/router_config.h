@@ -54,6 +54,7 @@ struct RouterConfig {
   Duration resolve_interval = std::chrono::seconds(5);
 
   Duration drain_timeout = std::chrono::seconds(30);
+  Duration termination_grace = Duration::zero();  // of the supervisor
   std::string ready_file;
   std::string log_level = "info";
   bool core_dumps = false;

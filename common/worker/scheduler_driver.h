@@ -1,9 +1,12 @@
 #ifndef BATON_COMMON_WORKER_SCHEDULER_DRIVER_H_
 #define BATON_COMMON_WORKER_SCHEDULER_DRIVER_H_
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <future>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -69,10 +72,40 @@ class SchedulerDriver {
     return future.get();
   }
 
+  // The same, or nothing when the loop does not come to it within `timeout`;
+  // `read` may run later even so. A pause of the whole process does not count.
+  template <class Read>
+  auto AskFor(Read read, Duration timeout) {
+    using Answer = decltype(read(scheduler_));
+    std::optional<Answer> answer;
+    if (unanswered_->fetch_add(1) >= kMostUnanswered) {
+      --*unanswered_;
+      return answer;
+    }
+    auto promise = std::make_shared<std::promise<Answer>>();
+    auto future = promise->get_future();
+    loop_.Post([this, promise, read, unanswered = unanswered_] {
+      --*unanswered;
+      promise->set_value(read(scheduler_));
+    });
+    for (int i = 0; i < kLooks; ++i) {
+      if (future.wait_for(timeout / kLooks) != std::future_status::ready) {
+        continue;
+      }
+      answer = future.get();
+      break;
+    }
+    return answer;
+  }
+
   // Handles what was posted before, then nothing more.
   void Stop() { loop_.Stop(); }
 
  private:
+  static constexpr int kLooks = 5;
+  // Questions that wait for a loop that does not move.
+  static constexpr int kMostUnanswered = 64;
+
   void ArmTimer() {
     const MonotonicTime next = scheduler_.NextDeadline();
     if (next >= armed_for_) return;
@@ -92,6 +125,8 @@ class SchedulerDriver {
   bool handling_ = false;
   EventLoop::TimerId timer_ = 0;
   MonotonicTime armed_for_ = kNever;
+  const std::shared_ptr<std::atomic<int>> unanswered_ =
+      std::make_shared<std::atomic<int>>(0);
   EventLoop loop_;  // last: its thread uses all of the above
 };
 

@@ -35,6 +35,7 @@ struct WorkerParts {
   uint32_t step_tokens = 128;
   Duration step_timeout = std::chrono::seconds(60);
   std::optional<CostModel> costs;  // of a step; none: not predicted
+  Duration loop_timeout = std::chrono::seconds(5);  // see Worker::state
   std::unique_ptr<transfer::Transport> transport;
   WorkerMetrics* metrics = nullptr;  // null: none
   bool poison_freed_blocks = false;  // see FreedBlocks
@@ -65,7 +66,8 @@ class Worker {
   virtual grpc::Service* service() = 0;
   virtual std::string service_name() const = 0;  // "baton.v1.PrefillWorker"
   virtual size_t sessions() const = 0;
-  // Waits for the worker's event loop.
+  // Waits for the worker's event loop; when that does not move, the state says
+  // so and nothing else.
   virtual WorkerState state() = 0;
 
   // Takes no new work from now on.

@@ -53,13 +53,12 @@ int DrainWorker(Worker& worker, RpcServer& server, ShutdownRequests& requests,
               requests.count() > 1 ? "asked again" : "drain timeout");
     ReportLeft(worker.state());
     worker.ShutDown();
-    WaitIdle(worker, requests, 2,
-             MonotonicNow() + kEndGrace - kSessionGrace);
+    WaitIdle(worker, requests, 2, MonotonicNow() + kEndGrace - kSessionGrace);
   }
   worker.CloseSessions(absl::UnavailableError("the worker was drained"));
   server.Shutdown(kSessionGrace);
   const WorkerState state = worker.state();
-  if (state.clean()) {
+  if (state.liveness.ok() && state.clean()) {
     log::Info("drained, every block is free or cached: {}",
               state.ledger.ToString());
     return 0;
@@ -67,15 +66,6 @@ int DrainWorker(Worker& worker, RpcServer& server, ShutdownRequests& requests,
   log::Error("drained, but not clean, blocks are left: {}",
              state.ledger.ToString());
   return kExitNotClean;
-}
-
-std::string DrainWarning(Duration timeout, Duration grace) {
-  if (grace <= Duration::zero() || timeout + kEndGrace <= grace) return "";
-  return StrCat("drain-timeout: a drain may need ",
-                FormatDuration(timeout + kEndGrace),
-                ", but termination-grace ends it after ", FormatDuration(grace),
-                "; set drain-timeout to at most ",
-                FormatDuration(std::max(Duration::zero(), grace - kEndGrace)));
 }
 
 }  // namespace baton

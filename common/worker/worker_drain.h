@@ -1,8 +1,6 @@
 #ifndef BATON_COMMON_WORKER_WORKER_DRAIN_H_
 #define BATON_COMMON_WORKER_WORKER_DRAIN_H_
 
-#include <string>
-
 #include "common/base/monotonic_time.h"
 #include "common/base/shutdown_requests.h"
 #include "common/rpc/rpc_server.h"
@@ -21,10 +19,6 @@ inline constexpr Duration kEndGrace = std::chrono::seconds(3);
 // of the blocks left on the log.
 int DrainWorker(Worker& worker, RpcServer& server, ShutdownRequests& requests,
                 Duration timeout);
-
-// What is wrong with a drain timeout for a supervisor that kills the process
-// `grace` after SIGTERM; empty when nothing is or `grace` is 0 (unknown).
-std::string DrainWarning(Duration timeout, Duration grace);
 
 }  // namespace baton
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/base/strings.h"
 #include "common/kv_cache/freed_blocks.h"
 #include "common/kv_cache/kv_memory.h"
 #include "common/worker/scheduler_driver.h"
@@ -42,9 +43,10 @@ class WorkerEngine {
   // A SessionOpened, SessionLost, CommandReceived, DrainStarted or ShutDown.
   void Post(Event event) { driver_.Post(std::move(event)); }
 
-  // Waits for the event loop; not from OnMessage.
+  // Waits for the event loop, not longer than `loop_timeout`: a loop that does
+  // not move then makes the worker neither ready nor alive. Not from OnMessage.
   WorkerState state() {
-    return driver_.Ask([](const Scheduler& scheduler) {
+    const auto read = [](const Scheduler& scheduler) {
       WorkerState state;
       state.load = scheduler.Load();
       state.ledger = scheduler.pool().ledger();
@@ -59,7 +61,13 @@ class WorkerEngine {
         state.liveness = absl::InternalError(unhealthy);
       }
       return state;
-    });
+    };
+    if (auto state = driver_.AskFor(read, loop_timeout_)) return *state;
+    WorkerState stuck;
+    stuck.readiness = stuck.liveness =
+        absl::InternalError(StrCat("the event loop stands still for ",
+                                   Seconds(loop_timeout_), " s or longer"));
+    return stuck;
   }
 
   // For `execute`, on the event loop.
@@ -79,6 +87,7 @@ class WorkerEngine {
                    : std::nullopt),
         metrics_(parts.metrics),
         on_message_(std::move(on_message)),
+        loop_timeout_(parts.loop_timeout),
         driver_(
             Scheduler::Kind::kName, std::move(scheduler),
             [this, execute](Action action) {
@@ -143,6 +152,7 @@ class WorkerEngine {
   std::optional<FreedBlocks> freed_;  // debug builds; event loop
   WorkerMetrics* const metrics_;
   const OnMessage on_message_;
+  const Duration loop_timeout_;
   SchedulerDriver<Scheduler> driver_;
   transfer::TransferThread transfers_;
   StepDriver steps_;

@@ -9,6 +9,7 @@
 #include "common/base/shutdown_requests.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
+#include "common/config/drain_warning.h"
 #include "common/rpc/rpc_server.h"
 #include "common/telemetry/admin_server.h"
 #include "common/telemetry/log.h"
@@ -78,7 +79,7 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
   const int code =
       DrainWorker(*worker, *server, requests, options.drain_timeout);
   admin.reset();
-  wired.worker.reset();
+  if (worker->state().liveness.ok()) wired.worker.reset();  // else it hangs
   log::ExitProcess(code);
 }
 
@@ -98,7 +99,7 @@ int RunWorker(const WorkerOptions& options, const WorkerWiring& wiring) {
     if (!forbidden.ok()) log::Warn("{}", std::string(forbidden.message()));
   }
   const std::string warning =
-      DrainWarning(options.drain_timeout, options.termination_grace);
+      DrainWarning(options.drain_timeout, kEndGrace, options.termination_grace);
   if (!warning.empty()) log::Warn("{}", warning);
   const absl::Status status = Run(options, wiring, requests);
   log::Error("cannot serve: {}", std::string(status.message()));

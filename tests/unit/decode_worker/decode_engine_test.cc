@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <future>
 #include <map>
 #include <random>
 #include <tuple>
@@ -186,6 +187,33 @@ TEST_F(DecodeEngineTest, TicketThatWasReleasedIsRefused) {
       [](const v1::PrefillEvent& e) { return e.has_failed(); });
   EXPECT_TRUE(failed.failed().retryable()) << failed.failed().message();
   pair.ExpectCleanPools();
+}
+
+TEST(StuckLoopTest, IsNeitherReadyNorAlive) {
+  const auto path = WriteTinyModel(testing::TempDir(), {});
+  ASSERT_TRUE(path.ok()) << path.status();
+  const LoadedWorker worker(*path, 8);
+  transfer::LoopbackHub hub;
+  WorkerParts parts = worker.Parts(1, 16, hub.MakeTransport());
+  parts.loop_timeout = std::chrono::milliseconds(250);
+  std::promise<void> go_on;
+  decode::DecodeEngine engine(
+      std::move(parts), {},
+      [waiting = go_on.get_future().share()](SessionId, v1::DecodeEvent) {
+        waiting.wait();
+      });
+  EXPECT_TRUE(engine.state().readiness.ok());
+  engine.Post(SessionOpened{SessionId(1)});
+  WorkerState state = engine.state();
+  EXPECT_EQ(state.liveness.message(),
+            "the event loop stands still for 0.25 s or longer");
+  EXPECT_EQ(state.readiness, state.liveness);
+  EXPECT_FALSE(state.idle);
+  go_on.set_value();
+  while (!(state = engine.state()).liveness.ok()) {
+  }
+  EXPECT_TRUE(state.readiness.ok());
+  EXPECT_TRUE(state.clean());
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -67,6 +70,25 @@ TEST(SchedulerDriver, AnswersComeAfterTheActionsOfTheirEvent) {
             2);
   while (!driver.Ask([](const ToyScheduler& s) { return s.ticked; })) {
   }
+  driver.Stop();
+}
+
+TEST(SchedulerDriver, ALoopThatDoesNotMoveIsNotWaitedForLong) {
+  std::promise<void> go_on;
+  SchedulerDriver<ToyScheduler> driver(
+      "toy", ToyScheduler(),
+      [waiting = go_on.get_future().share()](Question) { waiting.wait(); },
+      [](const ToyScheduler&) {});
+  const auto read = [](const ToyScheduler& s) { return s.log.size(); };
+  EXPECT_EQ(driver.AskFor(read, std::chrono::minutes(1)), 0u);
+  driver.Post(Question{1});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(driver.AskFor(read, std::chrono::microseconds(50)), std::nullopt);
+  }
+  go_on.set_value();
+  while (!driver.AskFor(read, std::chrono::milliseconds(50)).has_value()) {
+  }
+  EXPECT_EQ(driver.AskFor(read, std::chrono::minutes(1)), 1u);
   driver.Stop();
 }
 

@@ -98,13 +98,5 @@ TEST_F(WorkerDrainTest, BlocksThatAreLeftHaveAnExitStatusOfTheirOwn) {
   EXPECT_EQ(Drain(seconds(1)), kExitNotClean);
 }
 
-TEST(DrainWarning, NamesWhatIsAllowed) {
-  EXPECT_EQ(DrainWarning(seconds(30), Duration::zero()), "");
-  EXPECT_EQ(DrainWarning(seconds(30), seconds(33)), "");
-  EXPECT_EQ(DrainWarning(seconds(30), seconds(30)),
-            "drain-timeout: a drain may need 33s, but termination-grace ends "
-            "it after 30s; set drain-timeout to at most 27s");
-}
-
 }  // namespace
 }  // namespace baton
