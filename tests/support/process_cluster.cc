@@ -89,6 +89,13 @@ absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartWorker(
   const char* binary = options_.loopback_pair ? "baton-loopback-pair"
                        : prefill              ? "baton-prefill-worker"
                                               : "baton-decode-worker";
+  if (place != options_.places.end() &&
+      !place->second.transfer_faults.empty()) {
+    binary = "baton-faulty-worker";
+    flags.push_back(absl::StrCat("--role=", prefill ? "prefill" : "decode"));
+    flags.push_back(
+        absl::StrCat("--transfer-faults=", place->second.transfer_faults));
+  }
   return StartProcess(binary, name, listen, std::move(flags));
 }
 

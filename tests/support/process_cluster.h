@@ -23,6 +23,8 @@ struct Place {
   int log_fd = -1;
   std::string log_file = "";
   std::string worker_id = "";  // instead of its name
+  // Of baton-faulty-worker, which then takes the place of the real one.
+  std::string transfer_faults = "";
   std::vector<std::string> flags = {};
 };
 
