@@ -11,7 +11,39 @@
 namespace baton {
 namespace {
 
-absl::StatusOr<LlamaLayer> LoadLayer(TensorLoader* loader,
+// Reads the matrices of a file in the types that they are kept in.
+class LlamaLoader : public TensorLoader {
+ public:
+  LlamaLoader(const GgufFile& file, kernels::Backend* backend,
+              const LoadOptions& options)
+      : TensorLoader(file, backend, options),
+        file_(file),
+        format_(options.format) {}
+
+  absl::StatusOr<PackedMatrixPtr> Matrix(std::string_view name, uint64_t rows,
+                                         uint64_t cols) {
+    const GgufTensor* tensor = file_.FindTensor(name);
+    const bool as_int8 =
+        tensor && KeptType(*tensor, format_) == kernels::TensorType::kI8;
+    return TensorLoader::Matrix(name, rows, cols, as_int8);
+  }
+
+  // Null where the logits take the embedding as it is.
+  absl::StatusOr<PackedMatrixPtr> OutputMatrix(uint64_t rows, uint64_t cols) {
+    if (ConvertsTiedOutput(file_, format_)) {
+      return TensorLoader::Matrix("token_embd.weight", rows, cols,
+                                  /*as_int8=*/true);
+    }
+    if (file_.FindTensor("output.weight") == nullptr) return PackedMatrixPtr();
+    return Matrix("output.weight", rows, cols);
+  }
+
+ private:
+  const GgufFile& file_;
+  const WeightFormat format_;
+};
+
+absl::StatusOr<LlamaLayer> LoadLayer(LlamaLoader* loader,
                                      const ModelConfig& config, int index) {
   const auto width = static_cast<uint64_t>(config.width);
   const auto ffn = static_cast<uint64_t>(config.ffn_width);
@@ -54,9 +86,8 @@ absl::Status CheckRopeFactors(const GgufFile& file,
 absl::StatusOr<LlamaWeights> LlamaWeights::Load(const GgufFile& file,
                                                 const ModelConfig& config,
                                                 kernels::Backend* backend,
-                                                bool allow_nonfinite) {
-  BATON_RETURN_IF_ERROR(CheckTensors(file, config));
-  TensorLoader loader(file, backend, allow_nonfinite);
+                                                const LoadOptions& options) {
+  LlamaLoader loader(file, backend, options);
   LlamaWeights weights;
   BATON_ASSIGN_OR_RETURN(
       weights.embedding,
@@ -68,11 +99,8 @@ absl::StatusOr<LlamaWeights> LlamaWeights::Load(const GgufFile& file,
   }
   BATON_ASSIGN_OR_RETURN(weights.output_norm,
                          loader.Vector("output_norm.weight", config.width));
-  if (file.FindTensor("output.weight") != nullptr) {
-    BATON_ASSIGN_OR_RETURN(
-        weights.output,
-        loader.Matrix("output.weight", config.vocabulary, config.width));
-  }
+  BATON_ASSIGN_OR_RETURN(weights.output,
+                         loader.OutputMatrix(config.vocabulary, config.width));
   if (file.FindTensor("rope_freqs.weight") != nullptr) {
     BATON_ASSIGN_OR_RETURN(
         weights.rope_factors,

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/model/model.h"
 #include "common/model_file/gguf.h"
+#include "common/weights/load_options.h"
 #include "kernels/api/backend.h"
 
 namespace baton {
@@ -27,12 +28,12 @@ struct LlamaLayer {
 };
 
 struct LlamaWeights {
-  // Errors of CheckTensors and TensorLoader; INVALID_ARGUMENT for RoPE factors
-  // that are not finite and positive.
+  // Requires: CheckTensors() is OK. Errors of TensorLoader; INVALID_ARGUMENT
+  // for RoPE factors that are not finite and positive.
   static absl::StatusOr<LlamaWeights> Load(const GgufFile& file,
                                            const ModelConfig& config,
                                            kernels::Backend* backend,
-                                           bool allow_nonfinite);
+                                           const LoadOptions& options);
 
   // The matrix of the logits: the embedding's own when they are tied.
   const kernels::PackedMatrix& output_matrix() const {
@@ -41,8 +42,8 @@ struct LlamaWeights {
 
   PackedMatrixPtr embedding;  // [vocabulary, width]
   std::vector<LlamaLayer> layers;
-  std::vector<float> output_norm;   // [width]
-  PackedMatrixPtr output;           // [vocabulary, width], or null: tied
+  std::vector<float> output_norm;  // [width]
+  PackedMatrixPtr output;  // [vocabulary, width], or null: the embedding
   std::vector<float> rope_factors;  // [rotary_dims / 2] or empty
   size_t bytes = 0;
 };

@@ -1,6 +1,7 @@
 #include "common/model/model.h"
 
 #include <bit>
+#include <future>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "common/model/llama_forward.h"
 #include "common/model/llama_weights.h"
 #include "common/model/rope.h"
+#include "common/model/tensor_plan.h"
 
 namespace baton {
 namespace {
@@ -18,7 +20,7 @@ namespace {
 constexpr std::string_view kNumericsClass = "exact-v1";
 
 std::string Fingerprint(const std::string& file_digest,
-                        const ModelConfig& config,
+                        const ModelConfig& config, WeightFormat weights,
                         const kernels::KvLayout& layout) {
   Sha256 hash;
   hash.UpdateField("baton model 1").UpdateField(kNumericsClass);
@@ -33,6 +35,7 @@ std::string Fingerprint(const std::string& file_digest,
   hash.UpdateU32(std::bit_cast<uint32_t>(config.rms_epsilon));
   hash.UpdateU64(std::bit_cast<uint64_t>(config.rope_base));
   hash.UpdateField(kernels::KvTypeName(layout.type));
+  hash.UpdateField(WeightFormatName(weights));
   const Sha256Digest digest = hash.Finish();
   return {digest.begin(), digest.end()};
 }
@@ -56,15 +59,16 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     const ModelOptions& options) {
   BATON_ASSIGN_OR_RETURN(ModelConfig config, ModelConfig::FromGguf(file));
   const kernels::KvLayout layout = config.kv_layout(options.kv_type);
-  const std::string digest = file.Sha256();
-  for (const GgufTensor& tensor : file.tensors()) {
-    file.ReleasePages(tensor.data);
-  }
+  BATON_RETURN_IF_ERROR(CheckTensors(file, config));
+  BATON_RETURN_IF_ERROR(CheckWeightFormat(file, options.load.format));
+  std::future<std::string> digest =
+      std::async([&file] { return file.Sha256(); });
   BATON_ASSIGN_OR_RETURN(
       LlamaWeights weights,
-      LlamaWeights::Load(file, config, backend, options.allow_nonfinite));
+      LlamaWeights::Load(file, config, backend, options.load));
   Rope rope(config, weights.rope_factors);
-  std::string fingerprint = Fingerprint(digest, config, layout);
+  std::string fingerprint =
+      Fingerprint(digest.get(), config, options.load.format, layout);
 
   std::unique_ptr<Model> model(new Model);
   model->impl_.reset(new Impl{std::move(config), layout, backend,

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "common/model_file/gguf.h"
 #include "common/tokens/token.h"
+#include "common/weights/load_options.h"
 #include "kernels/api/backend.h"
 #include "kernels/api/kv_layout.h"
 
@@ -38,7 +39,7 @@ struct ModelConfig {
 
 struct ModelOptions {
   kernels::KvType kv_type = kernels::KvType::kF16;
-  bool allow_nonfinite = false;  // weights with NaN or infinity
+  LoadOptions load = {};
 };
 
 // Consecutive positions of one sequence; like kernels::SequenceRows with the
@@ -53,8 +54,9 @@ struct ForwardSpan {
 // Weights packed for a backend plus the forward pass. Immutable after Load.
 class Model {
  public:
-  // `backend` outlives the model. Peak memory stays near the packed size: no
-  // second copy of the weights is kept. INVALID_ARGUMENT names the tensor or
+  // `backend` outlives the model. Peak memory stays near the packed size: the
+  // file is read and packed a few megabytes at a time, while another thread
+  // hashes it. INVALID_ARGUMENT names the tensor or
   // field; NOT_FOUND a missing tensor.
   static absl::StatusOr<std::unique_ptr<Model>> Load(
       const GgufFile& file, kernels::Backend* backend,
@@ -64,8 +66,8 @@ class Model {
   const ModelConfig& config() const;
   const kernels::KvLayout& kv_layout() const;
   kernels::Backend* backend() const;
-  // 32 bytes: SHA-256 over file digest, architecture numbers, KV type and
-  // layout, block size, numerics class.
+  // 32 bytes: SHA-256 over file digest, architecture numbers, weight format, KV
+  // type and layout, block size, numerics class.
   const std::string& fingerprint() const;
   size_t weight_bytes() const;
 

@@ -1,10 +1,14 @@
 #include "common/model/tensor_plan.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "common/base/strings.h"
+#include "common/weights/tensor_type.h"
+#include "kernels/api/int8_row.h"
 
 namespace baton {
 namespace {
@@ -49,6 +53,44 @@ std::vector<TensorSpec> PlanTensors(const ModelConfig& config) {
   plan.push_back({"output_norm.weight", {width}});
   plan.push_back({"output.weight", {width, vocabulary}, /*optional=*/true});
   return plan;
+}
+
+kernels::TensorType KeptType(const GgufTensor& tensor, WeightFormat format) {
+  using kernels::TensorType;
+  const TensorType type = TensorTypeOf(tensor.type).value_or(TensorType::kF32);
+  const bool matrix =
+      tensor.name == "output.weight" ||
+      (tensor.shape.size() == 2 && absl::StrContains(tensor.name, ".ffn_"));
+  const bool converts =
+      format == WeightFormat::kInt8 && matrix && kernels::ConvertsToInt8(type);
+  return converts ? TensorType::kI8 : type;
+}
+
+bool ConvertsTiedOutput(const GgufFile& file, WeightFormat format) {
+  const GgufTensor* embedding = file.FindTensor("token_embd.weight");
+  if (embedding == nullptr || file.FindTensor("output.weight") != nullptr) {
+    return false;
+  }
+  GgufTensor output = *embedding;
+  output.name = "output.weight";
+  return KeptType(output, format) == kernels::TensorType::kI8;
+}
+
+absl::Status CheckWeightFormat(const GgufFile& file, WeightFormat format) {
+  const bool changes =
+      std::any_of(file.tensors().begin(), file.tensors().end(),
+                  [format](const GgufTensor& tensor) {
+                    return KeptType(tensor, format) !=
+                           KeptType(tensor, WeightFormat::kFile);
+                  });
+  if (changes || format == WeightFormat::kFile ||
+      ConvertsTiedOutput(file, format)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat(file.path(),
+             ": weights (got int8, allowed file): no output or feed-forward "
+             "matrix of type F32, F16 or BF16"));
 }
 
 absl::Status CheckTensors(const GgufFile& file, const ModelConfig& config) {

@@ -283,7 +283,15 @@ const GgufTensor* GgufFile::FindTensor(std::string_view name) const {
 
 std::string GgufFile::Sha256() const {
   std::call_once(impl_->hashed, [this] {
-    const Sha256Digest digest = Sha256Of(impl_->bytes);
+    constexpr size_t kPiece = size_t{4} << 20;
+    baton::Sha256 hash;
+    for (size_t at = 0; at < impl_->bytes.size(); at += kPiece) {
+      const absl::Span<const std::byte> piece =
+          impl_->bytes.subspan(at, kPiece);
+      hash.Update(piece);
+      ReleasePages(piece);
+    }
+    const Sha256Digest digest = hash.Finish();
     impl_->hash.assign(digest.begin(), digest.end());
   });
   return impl_->hash;

@@ -64,7 +64,8 @@ class GgufFile {
   const std::vector<GgufTensor>& tensors() const;             // file order
   const GgufTensor* FindTensor(std::string_view name) const;  // or nullptr
 
-  // SHA-256 over the whole file, 32 bytes; computed at the first call.
+  // SHA-256 over the whole file, 32 bytes; computed at the first call, a few
+  // megabytes in memory at a time.
   std::string Sha256() const;
 
   // Gives back the memory behind tensor data that will not be read again soon;

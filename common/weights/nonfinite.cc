@@ -1,5 +1,6 @@
 #include "common/weights/nonfinite.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace baton {
@@ -31,20 +32,42 @@ ScaleFields ScalesOf(TensorType type) {
   }
 }
 
+// Index of the first element whose exponent bits are all set. Looks at many at
+// once: such weights are rare.
+template <class Bits>
+std::optional<uint64_t> FindElement(absl::Span<const std::byte> data,
+                                    Bits exponent) {
+  constexpr size_t kChunk = 1024;
+  const size_t count = data.size() / sizeof(Bits);
+  Bits bits[kChunk];
+  for (size_t first = 0; first < count; first += kChunk) {
+    const size_t n = std::min(kChunk, count - first);
+    std::memcpy(bits, data.data() + first * sizeof(Bits), n * sizeof(Bits));
+    bool found = false;
+    for (size_t i = 0; i < n; ++i) {
+      found |= (bits[i] & exponent) == exponent;
+    }
+    if (!found) continue;
+    const Bits* const nonfinite = std::find_if(
+        bits, bits + n,
+        [exponent](Bits element) { return (element & exponent) == exponent; });
+    return first + static_cast<size_t>(nonfinite - bits);
+  }
+  return std::nullopt;
+}
+
 // Index of the first block of `stride` bytes with a field whose exponent bits
 // are all set.
-template <class Bits>
 std::optional<uint64_t> FindBlock(absl::Span<const std::byte> data,
-                                  size_t stride, ScaleFields fields,
-                                  Bits exponent) {
+                                  size_t stride, ScaleFields fields) {
   for (size_t block = 0; block * stride < data.size(); ++block) {
     for (int i = 0; i < fields.count; ++i) {
-      Bits bits;
+      uint16_t bits;
       std::memcpy(
           &bits,
-          data.data() + block * stride + fields.offset + i * sizeof(Bits),
-          sizeof(Bits));
-      if ((bits & exponent) == exponent) return block;
+          data.data() + block * stride + fields.offset + i * sizeof(bits),
+          sizeof(bits));
+      if ((bits & kF16Exponent) == kF16Exponent) return block;
     }
   }
   return std::nullopt;
@@ -56,15 +79,17 @@ std::optional<uint64_t> FindNonfinite(TensorType type,
                                       absl::Span<const std::byte> data) {
   switch (type) {
     case TensorType::kF32:
-      return FindBlock<uint32_t>(data, 4, {}, kF32Exponent);
+      return FindElement<uint32_t>(data, kF32Exponent);
+    case TensorType::kF16:
+      return FindElement<uint16_t>(data, kF16Exponent);
     case TensorType::kBF16:
-      return FindBlock<uint16_t>(data, 2, {}, kBF16Exponent);
+      return FindElement<uint16_t>(data, kBF16Exponent);
     default:
       break;
   }
   const kernels::TensorTypeTraits& traits = kernels::TraitsOf(type);
-  std::optional<uint64_t> block = FindBlock<uint16_t>(
-      data, traits.block_bytes, ScalesOf(type), kF16Exponent);
+  std::optional<uint64_t> block =
+      FindBlock(data, traits.block_bytes, ScalesOf(type));
   if (block) *block *= traits.block_elements;
   return block;
 }

@@ -1,7 +1,9 @@
 #include "common/weights/tensor_loader.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -11,6 +13,14 @@
 
 namespace baton {
 namespace {
+
+constexpr int64_t kPieceBytes = 4 << 20;  // of the file, in memory at a time
+
+// Rows of a piece.
+int64_t PieceRows(int64_t row_bytes) {
+  constexpr int64_t kStep = kernels::MatrixPacker::kRowStep;
+  return std::max<int64_t>(1, kPieceBytes / (row_bytes * kStep)) * kStep;
+}
 
 std::string ShapeText(absl::Span<const uint64_t> shape) {
   return StrCat("[", absl::StrJoin(shape, ", "), "]");
@@ -37,8 +47,12 @@ absl::Status CheckTensor(const GgufFile& file, const TensorSpec& spec) {
 }
 
 TensorLoader::TensorLoader(const GgufFile& file, kernels::Backend* backend,
-                           bool allow_nonfinite)
-    : file_(file), backend_(backend), allow_nonfinite_(allow_nonfinite) {}
+                           LoadOptions options)
+    : file_(file), backend_(backend), options_(std::move(options)) {
+  for (const GgufTensor& tensor : file.tensors()) {
+    total_bytes_ += tensor.data.size();
+  }
+}
 
 absl::Status TensorLoader::Invalid(std::string_view name,
                                    std::string_view what) const {
@@ -53,30 +67,48 @@ absl::StatusOr<const GgufTensor*> TensorLoader::Find(
 }
 
 absl::Status TensorLoader::CheckFinite(const GgufTensor& tensor,
-                                       kernels::TensorType type) const {
-  if (allow_nonfinite_) return absl::OkStatus();
-  const std::optional<uint64_t> index = FindNonfinite(type, tensor.data);
+                                       kernels::TensorType type,
+                                       absl::Span<const std::byte> data,
+                                       uint64_t first) const {
+  if (options_.allow_nonfinite) return absl::OkStatus();
+  const std::optional<uint64_t> index = FindNonfinite(type, data);
   if (!index) return absl::OkStatus();
-  return Invalid(tensor.name, StrCat("non-finite at ", *index));
+  return Invalid(tensor.name, StrCat("non-finite at ", first + *index));
+}
+
+void TensorLoader::Consumed(absl::Span<const std::byte> data) {
+  file_.ReleasePages(data);
+  // A tied embedding may be read twice.
+  done_bytes_ = std::min(total_bytes_, done_bytes_ + data.size());
+  if (options_.progress) options_.progress(done_bytes_, total_bytes_);
 }
 
 absl::StatusOr<std::unique_ptr<kernels::PackedMatrix>> TensorLoader::Matrix(
-    std::string_view name, uint64_t rows, uint64_t cols) {
+    std::string_view name, uint64_t rows, uint64_t cols, bool as_int8) {
   BATON_ASSIGN_OR_RETURN(const GgufTensor* tensor, Find(name, {cols, rows}));
   const std::optional<kernels::TensorType> type = TensorTypeOf(tensor->type);
   if (!type) return Invalid(name, StrCat("type ", tensor->type));
-  BATON_RETURN_IF_ERROR(CheckFinite(*tensor, *type));
-
-  absl::StatusOr<std::unique_ptr<kernels::PackedMatrix>> packed =
-      backend_->Pack({.type = *type,
-                      .rows = static_cast<int64_t>(rows),
-                      .cols = static_cast<int64_t>(cols),
-                      .data = tensor->data});
-  if (!packed.ok()) {
-    return Invalid(name, ToStd(packed.status().message()));
+  const kernels::MatrixShape shape = {.type = *type,
+                                      .rows = static_cast<int64_t>(rows),
+                                      .cols = static_cast<int64_t>(cols),
+                                      .as_int8 = as_int8};
+  auto packer = backend_->StartPacking(shape);
+  if (!packer.ok()) {
+    return absl::Status(
+        packer.status().code(),
+        StrCat(Label(file_, name), ": ", ToStd(packer.status().message())));
   }
-  file_.ReleasePages(tensor->data);
-  bytes_ += (*packed)->bytes();
+  const int64_t row_bytes = kernels::RowBytes(*type, shape.cols);
+  const int64_t step = PieceRows(row_bytes);
+  for (int64_t row = 0; row < shape.rows; row += step) {
+    const absl::Span<const std::byte> piece =
+        tensor->data.subspan(row * row_bytes, step * row_bytes);
+    BATON_RETURN_IF_ERROR(CheckFinite(*tensor, *type, piece, row * shape.cols));
+    (*packer)->Append(piece);
+    Consumed(piece);
+  }
+  std::unique_ptr<kernels::PackedMatrix> packed = (*packer)->Finish();
+  bytes_ += packed->bytes();
   return packed;
 }
 
@@ -89,11 +121,11 @@ absl::StatusOr<std::vector<float>> TensorLoader::Vector(std::string_view name,
                                  : StrCat(tensor->type);
     return Invalid(name, StrCat("type (got ", got, ", allowed F32)"));
   }
-  BATON_RETURN_IF_ERROR(CheckFinite(*tensor, *type));
+  BATON_RETURN_IF_ERROR(CheckFinite(*tensor, *type, tensor->data, 0));
 
   std::vector<float> values(length);
   std::memcpy(values.data(), tensor->data.data(), length * sizeof(float));
-  file_.ReleasePages(tensor->data);
+  Consumed(tensor->data);
   bytes_ += length * sizeof(float);
   return values;
 }

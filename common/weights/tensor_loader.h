@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/model_file/gguf.h"
+#include "common/weights/load_options.h"
 #include "kernels/api/backend.h"
 #include "kernels/api/tensor.h"
 
@@ -29,23 +30,24 @@ struct TensorSpec {
 // `path: tensor NAME: shape (got [64, 272], allowed [64, 280])`.
 absl::Status CheckTensor(const GgufFile& file, const TensorSpec& spec);
 
-// Reads tensors of a file into a backend's memory, one at a time, and gives
-// the pages of the file back after each, so that no second copy of the weights
-// stays resident. `file` and `backend` outlive the loader; results do not
-// refer to the file.
+// Reads tensors of a file into a backend's memory, a few megabytes at a time,
+// and gives the pages of the file back after each piece, so that no second copy
+// of the weights is ever resident. `file` and `backend` outlive the loader;
+// results do not refer to the file.
 //
-// Errors are those of CheckTensor, INVALID_ARGUMENT `path: tensor NAME: type
-// (got Q4_1, allowed F32)`, and unless `allow_nonfinite`
-// `path: tensor NAME: non-finite at i` with i the weight's index.
+// Errors are those of CheckTensor and Backend::StartPacking, INVALID_ARGUMENT
+// `path: tensor NAME: type (got Q4_1, allowed F32)`, and unless
+// `allow_nonfinite` `path: tensor NAME: non-finite at i` with i the weight's
+// index.
 class TensorLoader {
  public:
   TensorLoader(const GgufFile& file, kernels::Backend* backend,
-               bool allow_nonfinite);
+               LoadOptions options);
 
   // A 2-D tensor of any supported type, packed: `rows` outputs of `cols`
-  // inputs.
+  // inputs. `as_int8` converts one of a float type to kI8.
   absl::StatusOr<std::unique_ptr<kernels::PackedMatrix>> Matrix(
-      std::string_view name, uint64_t rows, uint64_t cols);
+      std::string_view name, uint64_t rows, uint64_t cols, bool as_int8);
   // A 1-D tensor of type F32.
   absl::StatusOr<std::vector<float>> Vector(std::string_view name,
                                             uint64_t length);
@@ -57,13 +59,19 @@ class TensorLoader {
   absl::StatusOr<const GgufTensor*> Find(std::string_view name,
                                          std::vector<uint64_t> shape) const;
   absl::Status Invalid(std::string_view name, std::string_view what) const;
-  absl::Status CheckFinite(const GgufTensor& tensor,
-                           kernels::TensorType type) const;
+  // Of weights first, first + 1, ... of the tensor.
+  absl::Status CheckFinite(const GgufTensor& tensor, kernels::TensorType type,
+                           absl::Span<const std::byte> data,
+                           uint64_t first) const;
+  // `data` was read for the last time.
+  void Consumed(absl::Span<const std::byte> data);
 
   const GgufFile& file_;
   kernels::Backend* backend_;
-  bool allow_nonfinite_;
+  LoadOptions options_;
   size_t bytes_ = 0;
+  uint64_t total_bytes_ = 0;  // tensor data of the file
+  uint64_t done_bytes_ = 0;
 };
 
 }  // namespace baton

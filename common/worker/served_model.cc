@@ -9,6 +9,7 @@
 #include "common/config/config_values.h"
 #include "common/model_file/gguf.h"
 #include "common/telemetry/log.h"
+#include "common/worker/load_progress.h"
 
 namespace baton {
 namespace {
@@ -52,6 +53,13 @@ absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,
         "kv-type: expected one of f16, f32, i8 (got ", options.kv_type, ")"));
   }
   model_options.kv_type = *kv_type;
+  model_options.load.format =
+      ParseWeightFormat(options.weights).value_or(WeightFormat::kFile);
+  LoadProgress progress(MonotonicNow());
+  model_options.load.progress = [&progress](uint64_t done, uint64_t total) {
+    const auto line = progress.Line(done, total, MonotonicNow());
+    if (line) log::Info("{}", *line);
+  };
   BATON_ASSIGN_OR_RETURN(served.model,
                          Model::Load(*file, backend, model_options));
   const ModelConfig& config = served.model->config();

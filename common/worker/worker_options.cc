@@ -69,6 +69,9 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
   parser->AddChoice("isa", &isa,
                     {"auto", "scalar", "avx2", "avxvnni", "avx512", "amx"},
                     "instruction set of the kernels");
+  parser->AddChoice("weights", &weights, {"file", "int8"},
+                    "weights in memory: as in the file, or output and "
+                    "feed-forward matrices of F32, F16 or BF16 made int8");
   parser->AddChoice("kv-type", &kv_type, {"f16", "f32", "i8"},
                     "element type of the KV cache; equal on all workers that "
                     "share requests");

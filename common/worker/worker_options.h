@@ -21,6 +21,7 @@ struct WorkerOptions {
   std::string worker_id;
   uint32_t threads = 0;
   std::string isa = "auto";
+  std::string weights = "file";
   std::string kv_type = "f16";
   uint64_t kv_pool_bytes = 0;
   uint32_t kv_blocks = 0;

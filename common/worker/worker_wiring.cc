@@ -7,6 +7,7 @@
 #include "common/base/random_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/telemetry/log.h"
+#include "common/worker/process_memory.h"
 #include "common/worker/resource_limits.h"
 #include "common/worker/step_costs.h"
 #include "common/worker/vocabulary_adapter.h"
@@ -55,6 +56,11 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
             served.model->config().name,
             static_cast<double>(served.model->weight_bytes()) / (1 << 20),
             Milliseconds(MonotonicNow() - load_start));
+  const ProcessMemory memory = ReadProcessMemory(SystemFiles());
+  log::Info(
+      "memory: {} MiB resident, {} MiB at most so far, {} MiB in huge pages",
+      memory.resident_bytes >> 20, memory.peak_resident_bytes >> 20,
+      memory.huge_page_bytes >> 20);
   log::Info("KV pool: {} blocks of {} KiB, {} tokens ({}); context {} tokens",
             served.memory->blocks(), block_bytes >> 10,
             uint64_t{served.memory->blocks()} * kBlockTokens,

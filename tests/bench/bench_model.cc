@@ -35,6 +35,7 @@ struct BenchFlags {
   std::vector<int> threads = {
       static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
   std::vector<std::string> isas = {"auto"};
+  std::string weights = "file";
   std::vector<std::string> kv_types = {"f16"};
   uint32_t repetitions = 3;
   uint32_t foreign = 0;
@@ -86,10 +87,12 @@ absl::StatusOr<Setup> Load(const BenchFlags& flags, kernels::Isa isa,
   BATON_ASSIGN_OR_RETURN(
       auto backend, kernels::MakeCpuBackend({.isa = isa, .threads = threads}));
   Setup setup;
+  ModelOptions options;
+  options.kv_type = *kernels::KvTypeNamed(kv_type);
+  options.load.format = *ParseWeightFormat(flags.weights);
   BATON_ASSIGN_OR_RETURN(
       setup.loaded,
-      ModelUnderTest::Load(flags.model, std::move(backend),
-                           {.kv_type = *kernels::KvTypeNamed(kv_type)}));
+      ModelUnderTest::Load(flags.model, std::move(backend), options));
   const uint32_t rows =
       *std::max_element(flags.batches.begin(), flags.batches.end());
   setup.bench =
@@ -297,6 +300,9 @@ int main(int argc, char** argv) {
   app.add_option("--isa", flags.isas,
                  "auto, scalar, avx2, avxvnni, avx512, amx; a list")
       ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--weights", flags.weights, "weights in memory: file or int8")
+      ->check(CLI::IsMember({"file", "int8"}))
       ->capture_default_str();
   app.add_option("--kv", flags.kv_types, "KV cache types, a list")
       ->delimiter(',')

@@ -127,8 +127,8 @@ void Run(absl::Span<const std::byte> bytes) {
 
   const auto backend = kernels::MakeReferenceBackend();
   for (const bool allow_nonfinite : {false, true}) {
-    const auto model = Model::Load(**file, backend.get(),
-                                   {.allow_nonfinite = allow_nonfinite});
+    const auto model = Model::Load(
+        **file, backend.get(), {.load = {.allow_nonfinite = allow_nonfinite}});
     if (!model.ok()) {
       CheckError(model.status());
       continue;

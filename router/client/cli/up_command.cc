@@ -45,6 +45,7 @@ struct UpConfig {
   std::string transport = "auto";
   std::string policy;
   std::string isa;
+  std::string weights;
   std::string kv_type;
   uint64_t kv_pool = 512 << 20;
   std::optional<int> threads;
@@ -83,6 +84,8 @@ void AddFlags(ConfigParser* parser, UpConfig* config) {
                     "how KV blocks travel between workers");
   parser->AddString("policy", &config->policy, "how the router picks workers");
   parser->AddString("isa", &config->isa, "instruction set of the kernels");
+  parser->AddChoice("weights", &config->weights, {"file", "int8"},
+                    "weights in memory");
   parser->AddChoice("kv-type", &config->kv_type, {"f16", "f32", "i8"},
                     "element type of KV blocks");
   parser->AddByteSize("kv-pool", &config->kv_pool,
@@ -190,6 +193,7 @@ LocalClusterOptions ToOptions(const UpConfig& config) {
   worker.push_back(StrCat("--kv-pool=", FormatByteSize(config.kv_pool)));
   AddUnlessEmpty(&worker, "transport", config.transport);
   AddUnlessEmpty(&worker, "isa", config.isa);
+  AddUnlessEmpty(&worker, "weights", config.weights);
   AddUnlessEmpty(&worker, "kv-type", config.kv_type);
   worker.push_back(StrCat("--threads=", config.threads.value_or(ThreadShare(
                                             config.prefill + config.decode))));

@@ -42,7 +42,7 @@ class EngineTest : public testing::Test {
         testing::TempDir(), {.untied = true, .poisoned_token = kPoisoned});
     ASSERT_TRUE(path.ok()) << path.status();
     auto loaded = ModelUnderTest::Load(*path, kernels::MakeReferenceBackend(),
-                                       {.allow_nonfinite = true});
+                                       {.load = {.allow_nonfinite = true}});
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     loaded_ = *std::move(loaded);
     engine_ = std::make_unique<Engine>(loaded_.model.get(), kMaxRows);

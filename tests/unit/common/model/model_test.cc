@@ -96,7 +96,8 @@ TEST(ModelTest, FingerprintChangesWithWhatMakesKvDifferent) {
   add(TinyModel({.weights = Weights::kQ4_1}), {});
   add(TinyModel({.seed = 37}), {});
   add(TinyModel({.context = 512}), {});
-  EXPECT_EQ(fingerprints.size(), 6u);
+  add(TinyModel({}), {.load = {.format = WeightFormat::kInt8}});
+  EXPECT_EQ(fingerprints.size(), 7u);
 }
 
 TEST(ModelTest, ChunksGiveTheSameBits) {
@@ -169,7 +170,7 @@ TEST(ModelTest, WantedLogitsComeInSpanOrder) {
 
 TEST(ModelTest, NonfiniteRowsAreToldPerSpan) {
   const auto loaded = Load(TinyModel({.untied = true, .poisoned_token = 100}),
-                           {.allow_nonfinite = true});
+                           {.load = {.allow_nonfinite = true}});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const Model& model = *loaded->model;
   const std::vector<TokenId> good = {1, 104};

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "common/weights/tensor_type.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/block_quantizer.h"
@@ -13,6 +14,14 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+absl::Status CheckFormat(const GgufWriter& writer, WeightFormat format) {
+  const std::string content = writer.Serialize();
+  const auto file = GgufFile::Parse(
+      {reinterpret_cast<const std::byte*>(content.data()), content.size()},
+      "memory");
+  return file.ok() ? CheckWeightFormat(**file, format) : file.status();
+}
 
 absl::Status Check(const GgufWriter& writer) {
   const std::string content = writer.Serialize();
@@ -38,6 +47,41 @@ TEST(TensorPlanTest, TinyModelsAreAsPlanned) {
   EXPECT_TRUE(Check(TinyModel({})).ok());
   EXPECT_TRUE(Check(TinyModel({.untied = true})).ok());
   EXPECT_TRUE(Check(TinyModel({.layers = 5})).ok());
+}
+
+TEST(TensorPlanTest, Int8ConvertsFloatMatricesOfOutputAndFeedForward) {
+  using kernels::TensorType;
+  const auto kept = [](const std::string& name, uint32_t type,
+                       std::vector<uint64_t> shape) {
+    GgufTensor tensor;
+    tensor.name = name;
+    tensor.type = type;
+    tensor.shape = std::move(shape);
+    EXPECT_EQ(KeptType(tensor, WeightFormat::kFile), *TensorTypeOf(type));
+    return KeptType(tensor, WeightFormat::kInt8);
+  };
+  constexpr uint32_t kF16 = 1, kBF16 = 30;
+  EXPECT_EQ(kept("token_embd.weight", kGgmlF32, {64, 272}), TensorType::kF32);
+  EXPECT_EQ(kept("output.weight", kF16, {64, 272}), TensorType::kI8);
+  EXPECT_EQ(kept("blk.3.ffn_up.weight", kBF16, {64, 128}), TensorType::kI8);
+  EXPECT_EQ(kept("blk.3.ffn_up.weight", kGgmlQ8_0, {64, 128}),
+            TensorType::kQ8_0);
+  for (const std::string part : {"q", "k", "v", "output"}) {
+    EXPECT_EQ(kept("blk.3.attn_" + part + ".weight", kF16, {64, 64}),
+              TensorType::kF16);
+  }
+  EXPECT_EQ(kept("blk.3.ffn_norm.weight", kGgmlF32, {64}), TensorType::kF32);
+}
+
+TEST(TensorPlanTest, Int8NeedsAMatrixToConvert) {
+  using Weights = TinyModelOptions::Weights;
+  EXPECT_TRUE(CheckFormat(TinyModel({}), WeightFormat::kInt8).ok());
+  const GgufWriter quantised = TinyModel({.weights = Weights::kQ4_1});
+  EXPECT_TRUE(CheckFormat(quantised, WeightFormat::kFile).ok());
+  EXPECT_EQ(CheckFormat(quantised, WeightFormat::kInt8),
+            absl::InvalidArgumentError(
+                "memory: weights (got int8, allowed file): no output or "
+                "feed-forward matrix of type F32, F16 or BF16"));
 }
 
 TEST(TensorPlanTest, MissingTensorIsNamed) {
