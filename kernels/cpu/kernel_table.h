@@ -119,6 +119,9 @@ struct KernelTable {
   // Int8 codes of one head and their scale (kernels/README.md, INT8 cache).
   // q has room for PaddedHeadDim(n); the rest becomes zero.
   float (*quantize_head)(const float* x, int n, int8_t* q);
+  // The transform of the same paragraph, in place; x has room for
+  // PaddedHeadDim(n).
+  void (*hadamard)(int n, float* x);
   bool (*finite_row)(const float* x, int n);
   MaximumAndSum (*max_and_exp_sum)(const float* x, int n);
 };

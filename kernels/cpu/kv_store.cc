@@ -11,21 +11,21 @@ constexpr int kQuad = KvLayout::kQuad;
 
 // One head of one position, rounded to the cache type.
 struct RoundedHead {
-  RoundedHead(const KernelTable& table, const KvLayout& layout,
-              const float* x) {
-    if (layout.type == KvType::kF16) {
-      table.round_to_f16(x, layout.head_dim, halves);
-    } else if (layout.type == KvType::kI8) {
-      scale = table.quantize_head(x, layout.head_dim, codes);
-    }
-  }
-
   union {
     uint16_t halves[KvLayout::kMaxHeadDim];
     int8_t codes[KvLayout::kMaxHeadDim];
   };
   float scale = 0.0f;
 };
+
+void Round(const KernelTable& table, const KvLayout& layout, const float* x,
+           RoundedHead* rounded) {
+  if (layout.type == KvType::kF16) {
+    table.round_to_f16(x, layout.head_dim, rounded->halves);
+  } else if (layout.type == KvType::kI8) {
+    rounded->scale = table.quantize_head(x, layout.head_dim, rounded->codes);
+  }
+}
 
 template <typename T>
 void WriteKeys(const T* k, int head_dim, int token, std::byte* to) {
@@ -65,7 +65,15 @@ void StoreKeyHead(const KernelTable& table, const KvLayout& layout, int layer,
                   int kv_head, int position, const float* k, std::byte* block) {
   const int token = position % kTokens;
   std::byte* to = block + layout.k_offset(layer, kv_head);
-  const RoundedHead rounded(table, layout, k);
+  RoundedHead rounded;
+  if (layout.type == KvType::kI8) {
+    alignas(64) float transformed[KvLayout::kMaxHeadDim] = {};
+    std::memcpy(transformed, k, layout.head_dim * sizeof(float));
+    table.hadamard(layout.head_dim, transformed);
+    Round(table, layout, transformed, &rounded);
+  } else {
+    Round(table, layout, k, &rounded);
+  }
   switch (layout.type) {
     case KvType::kF32:
       return WriteKeys(k, layout.head_dim, token, to);
@@ -82,7 +90,8 @@ void StoreValueHead(const KernelTable& table, const KvLayout& layout, int layer,
                     std::byte* block) {
   const int token = position % kTokens;
   std::byte* to = block + layout.v_offset(layer, kv_head);
-  const RoundedHead rounded(table, layout, v);
+  RoundedHead rounded;
+  Round(table, layout, v, &rounded);
   switch (layout.type) {
     case KvType::kF32:
       return WriteValues(v, layout.head_dim, token, to);

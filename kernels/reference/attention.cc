@@ -24,7 +24,7 @@ struct PartialSoftmax {
 // A query of one head, as its cache type takes it.
 struct Query {
   std::vector<float> scaled;  // q / sqrt(head_dim)
-  QuantizedHead codes;        // of that, I8 only
+  QuantizedHead codes;        // of that, transformed; I8 only
 };
 
 float Score(const HeadCache& cache, int position, const Query& q) {
@@ -110,7 +110,13 @@ void AttendHead(const HeadCache& cache, int position, const float* q,
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
   Query query = {.scaled = {q, q + head_dim}, .codes = {}};
   for (float& value : query.scaled) value *= scale;
-  query.codes = QuantizeHead(query.scaled.data(), head_dim);
+  if (cache.layout->type == KvType::kI8) {
+    const float share = 1.0f / static_cast<float>(HadamardBlock(head_dim));
+    std::vector<float> transformed = query.scaled;
+    Hadamard(head_dim, transformed.data());
+    for (float& value : transformed) value *= share;
+    query.codes = QuantizeHead(transformed.data(), head_dim);
+  }
 
   PartialSoftmax total(head_dim);
   for (int split = 0; split <= position; split += kSplitTokens) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "kernels/api/half.h"
 #include "kernels/reference/linear.h"
@@ -76,7 +77,9 @@ bool IsDegenerate(float maximum, float* scale) {
 void StoreInt8Head(const HeadCache& cache, int position, const float* k,
                    const float* v) {
   const KvLayout& layout = *cache.layout;
-  const QuantizedHead keys = QuantizeHead(k, layout.head_dim);
+  std::vector<float> transformed(k, k + layout.head_dim);
+  Hadamard(layout.head_dim, transformed.data());
+  const QuantizedHead keys = QuantizeHead(transformed.data(), layout.head_dim);
   const QuantizedHead values = QuantizeHead(v, layout.head_dim);
   std::byte* to_keys = cache.key_bytes(position);
   std::byte* to_values = cache.value_bytes(position);
@@ -137,6 +140,17 @@ void StoreHead(const HeadCache& cache, int position, const float* k,
                  k[d]);
     StoreElement(layout, cache.value_bytes(position),
                  VIndex(layout, position, d), v[d]);
+  }
+}
+
+void Hadamard(int head_dim, float* x) {
+  for (int h = 1; h < HadamardBlock(head_dim); h *= 2) {
+    for (int i = 0; i < head_dim; ++i) {
+      if ((i & h) != 0) continue;
+      const float a = x[i], b = x[i + h];
+      x[i] = a + b;
+      x[i + h] = a - b;
+    }
   }
 }
 

@@ -34,6 +34,14 @@ struct HeadCache {
 void StoreHead(const HeadCache& cache, int position, const float* k,
                const float* v);
 
+// Walsh-Hadamard transform, not normalised, of each block of HadamardBlock()
+// numbers: steps h = 1, 2, 4, ...: (a, b) -> (a + b, a - b) for b h after a.
+// I8 caches hold K transformed, and q is transformed and divided by the block:
+// q·k stays what it is, but the few large dimensions that K has are spread over
+// all, so that one scale per head serves.
+constexpr int HadamardBlock(int head_dim) { return head_dim & -head_dim; }
+void Hadamard(int head_dim, float* x);
+
 // x = q · scale: one head in int8, by the rule of QuantizeRow for one group.
 struct QuantizedHead {
   std::vector<int8_t> q;

@@ -61,11 +61,15 @@ inline Int8Cache::Int8Cache(AttentionState* state)
       q_scale_(state->Take(state->vectors())),
       q_start_(reinterpret_cast<int32_t*>(state->Take(state->vectors()))) {
   float* scaled = state->Take(padded_dim_);
+  for (int d = 0; d < padded_dim_; ++d) scaled[d] = 0.0f;
+  const float share = 1.0f / static_cast<float>(head_dim_ & -head_dim_);
   for (int v = 0; v < state->vectors(); ++v) {
     const float* from = state->Query(v);
     for (int d = 0; d < head_dim_; ++d) {
       scaled[d] = from[d] * state->work().scale;
     }
+    Hadamard(head_dim_, scaled);
+    for (int d = 0; d < head_dim_; ++d) scaled[d] *= share;
     int8_t* q = q_ + v * padded_dim_;
     q_scale_[v] = QuantizeHead(scaled, head_dim_, q);
     int32_t sum = 0;

@@ -6,6 +6,22 @@
 
 namespace baton::kernels::cpu::BATON_ISA {
 
+// As KernelTable::hadamard. Blocks of up to kLanes lie inside one vector.
+inline void Hadamard(int n, float* x) {
+  const int block = n & -n;
+  for (int d = 0; d < n; d += kLanes) {
+    Store(x + d, HadamardLanes(Load(x + d), block));
+  }
+  for (int h = kLanes; h < block; h *= 2) {
+    for (int i = 0; i < n; i += kLanes) {
+      if ((i & h) != 0) continue;
+      const F32 a = Load(x + i), b = Load(x + i + h);
+      Store(x + i, Add(a, b));
+      Store(x + i + h, Sub(a, b));
+    }
+  }
+}
+
 // As KernelTable::quantize_head.
 inline float QuantizeHead(const float* x, int n, int8_t* q) {
   I32 maximum_bits = AbsBits(LoadFirst(x, n));

@@ -18,6 +18,7 @@ constexpr KernelTable kTable = {
     .silu_mul = SiluMul,
     .round_to_f16 = RoundToF16,
     .quantize_head = QuantizeHead,
+    .hadamard = Hadamard,
     .finite_row = FiniteRow,
     .max_and_exp_sum = MaxAndExpSum,
 };

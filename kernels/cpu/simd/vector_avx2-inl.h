@@ -173,6 +173,25 @@ inline void StoreUint8(uint8_t* p, F32 a) {
                    _mm_packus_epi16(words, words));
 }
 
+inline F32 HadamardLanes(F32 a, int block) {
+  if (block > 1) {
+    const __m256 other = _mm256_permute_ps(a.v, 0xb1);
+    a.v = _mm256_blend_ps(_mm256_add_ps(other, a.v), _mm256_sub_ps(other, a.v),
+                          0xaa);
+  }
+  if (block > 2) {
+    const __m256 other = _mm256_permute_ps(a.v, 0x4e);
+    a.v = _mm256_blend_ps(_mm256_add_ps(other, a.v), _mm256_sub_ps(other, a.v),
+                          0xcc);
+  }
+  if (block > 4) {
+    const __m256 other = _mm256_permute2f128_ps(a.v, a.v, 0x01);
+    a.v = _mm256_blend_ps(_mm256_add_ps(other, a.v), _mm256_sub_ps(other, a.v),
+                          0xf0);
+  }
+  return a;
+}
+
 }  // namespace baton::kernels::cpu::BATON_ISA
 
 #endif  // BATON_KERNELS_CPU_SIMD_VECTOR_AVX2_INL_H_

@@ -177,6 +177,9 @@ inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][16], float* out) {
   for (int r = 0; r < kRowsReduced; ++r) out[r] = SumStripes(stripes[r]);
 }
 
+// Steps h = 1, 2, 4, .. < block of a Walsh-Hadamard transform inside a vector.
+inline F32 HadamardLanes(F32 a, int /*block*/) { return a; }
+
 inline I32 SetInt(int32_t x) { return {x}; }
 // acc + codes · quad: per lane four bytes, those of the quad the same in all.
 // Codes are offset by 128; acc starts from SignedDotStart(Σ quads).

@@ -28,7 +28,8 @@ struct OneHead {
 
 TEST(HeadCacheTest, Int8RoundsToAScalePerTokenAndHead) {
   const OneHead head(KvType::kI8, 6, 2);
-  const std::vector<float> k = {127.0f, -127.0f, 1.4f, 1.6f, 0.0f, 2.5f};
+  // Transformed in pairs: 127, -127; 1.4, 1.6; 0, 2.5.
+  const std::vector<float> k = {0.0f, 127.0f, 1.5f, -0.1f, 1.25f, -1.25f};
   const std::vector<float> v = {-0.5f, 0.25f, 0.125f, 0.0f, -0.0625f, 0.5f};
   StoreHead(head.cache(), 18, k.data(), v.data());
   EXPECT_EQ(head.cache().k_scale(18), 1.0f);
@@ -38,6 +39,27 @@ TEST(HeadCacheTest, Int8RoundsToAScalePerTokenAndHead) {
   for (int d = 0; d < 6; ++d) {
     EXPECT_EQ(head.cache().v_code(18, d), std::rint(v[d] * 254.0f));
   }
+}
+
+TEST(HadamardTest, KeepsProductsAndSpreadsOutliers) {
+  for (const int head_dim : {2, 6, 20, 64, 80, 128}) {
+    const auto block = static_cast<float>(HadamardBlock(head_dim));
+    std::vector<float> a(head_dim), b(head_dim);
+    for (int d = 0; d < head_dim; ++d) {
+      a[d] = std::sin(static_cast<float>(d));
+      b[d] = std::cos(static_cast<float>(3 * d));
+    }
+    float before = 0, after = 0;
+    for (int d = 0; d < head_dim; ++d) before += a[d] * b[d];
+    Hadamard(head_dim, a.data());
+    Hadamard(head_dim, b.data());
+    for (int d = 0; d < head_dim; ++d) after += a[d] * b[d];
+    EXPECT_NEAR(before, after / block, 1e-5 * head_dim);
+  }
+  std::vector<float> outlier(64, 0.0f);
+  outlier[5] = 3.0f;
+  Hadamard(64, outlier.data());
+  for (const float x : outlier) EXPECT_EQ(std::fabs(x), 3.0f);
 }
 
 TEST(HeadCacheTest, OtherPositionsStayAsTheyAre) {
