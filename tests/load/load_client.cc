@@ -41,8 +41,11 @@ class LoadClient::Call final
     sample_.code = result.code();
     sample_.message = std::string(result.message());
     sample_.retry_info = RetryDelay(result).has_value();
-    client_->Ended(std::move(sample_));
+    LoadClient* const client = client_;
+    Sample sample = std::move(sample_);
+    // First: the channel must not end here, on a thread that it would join.
     delete this;
+    client->Ended(std::move(sample));
   }
 
  private:

@@ -221,6 +221,8 @@ absl::StatusOr<StormFigures> StormCluster::Storm(Duration time) {
   figures.refusal_p99_ms = Quantile(refusals, 0.99);
   BATON_ASSIGN_OR_RETURN(figures.decision_p99_ms, DecisionP99Ms());
   BATON_ASSIGN_OR_RETURN(const double peak_after, Peak(peak_time));
+  figures.peak_before_per_s = peak_before;
+  figures.peak_after_per_s = peak_after;
   figures.peak_per_s = (peak_before + peak_after) / 2;
   return figures;
 }

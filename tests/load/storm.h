@@ -17,8 +17,9 @@ namespace baton::testing {
 
 // What a storm over a real cluster came to.
 struct StormFigures {
-  // Answered as fast as the cluster can: mean of before and after the storm, as
-  // the machine may do other things.
+  // Answered as fast as the cluster can: before the storm, after it, and their
+  // mean, as the machine may do other things.
+  double peak_before_per_s = 0, peak_after_per_s = 0;
   double peak_per_s = 0;
   double storm_per_s = 0;    // answered in time, at ten times the peak
   double offered_per_s = 0;  // in the storm

@@ -36,14 +36,15 @@ void Print(const char* when, const std::map<std::string, double>& cores) {
 
 void Print(const StormFigures& f) {
   std::printf(
-      "storm: peak %.1f/s, offered %.1f/s, answered in time %.1f/s (%.0f %%)\n"
+      "storm: peak %.1f/s (before %.1f, after %.1f), offered %.1f/s, answered "
+      "in time %.1f/s (%.0f %%)\n"
       "  %lu answered, %lu refused, %lu late (%lu given up at their turn)\n"
       "  refusals: p50 %.2f ms, p99 %.2f ms at the client; p99 <= %.2f ms in "
       "the router\n"
       "  recovered after %.2f s; memory:",
-      f.peak_per_s, f.offered_per_s, f.storm_per_s,
-      100 * f.storm_per_s / f.peak_per_s, f.answered, f.refused, f.late,
-      f.given_up, f.refusal_p50_ms, f.refusal_p99_ms, f.decision_p99_ms,
+      f.peak_per_s, f.peak_before_per_s, f.peak_after_per_s, f.offered_per_s,
+      f.storm_per_s, 100 * f.storm_per_s / f.peak_per_s, f.answered, f.refused,
+      f.late, f.given_up, f.refusal_p50_ms, f.refusal_p99_ms, f.decision_p99_ms,
       f.recovery_s);
   for (const auto& [process, mib] : f.growth_mib) {
     std::printf(" %s %+.1f MiB", process.c_str(), mib);
