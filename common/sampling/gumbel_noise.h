@@ -31,16 +31,26 @@ class GumbelNoise {
     const std::array<uint32_t, 4> words =
         Philox4x32({group, choice_, position_[0], position_[1]}, key_);
     std::array<float, 4> uniforms;
-    for (int i = 0; i < 4; ++i) {
-      const float scaled =
-          std::fma(static_cast<float>(words[i]), 0x1p-32f, 0x1p-33f);
-      uniforms[i] = std::min(scaled, 1.0f - 0x1p-24f);
-    }
+    for (int i = 0; i < 4; ++i) uniforms[i] = Uniform(words[i]);
     return uniforms;
   }
 
+  // v of `kBlock` tokens from `first`, a multiple of 4, on: the same values.
+  static constexpr uint32_t kBlock = 64;
+  void BlockUniforms(TokenId first, float* uniforms) const;
+
   float operator()(TokenId token) const {
     return FromUniform(Uniforms(token / 4)[token % 4]);
+  }
+
+  static float Uniform(uint32_t word) {
+    // One rounding, of the sum: what a conversion of the word gives, from
+    // conversions of signed numbers, which every machine has for vectors.
+    const float rounded =
+        static_cast<float>(static_cast<int32_t>(word >> 16)) * 65536.0f +
+        static_cast<float>(static_cast<int32_t>(word & 0xffff));
+    const float scaled = std::fma(rounded, 0x1p-32f, 0x1p-33f);
+    return std::min(scaled, 1.0f - 0x1p-24f);
   }
 
   // log(1 - v) keeps full precision for small v: log(w) · v / (1 - w) with

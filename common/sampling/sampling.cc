@@ -7,6 +7,7 @@
 #include "common/base/strings.h"
 #include "common/sampling/candidates.h"
 #include "common/sampling/gumbel_noise.h"
+#include "common/sampling/logit_blocks.h"
 #include "kernels/api/exact_math.h"
 
 namespace baton {
@@ -58,65 +59,102 @@ std::vector<float> Modified(absl::Span<const float> logits,
   return modified;
 }
 
-Candidate LastKept(absl::Span<const float> logits, const Candidate& best,
-                   const SamplingParams& params) {
+Candidate LastKept(const LogitBlocks& blocks, const SamplingParams& params) {
   Candidate last;
-  if (params.top_k > 0 && params.top_k < logits.size()) {
-    last = TopKCut(logits, best, params.top_k);
+  if (params.top_k > 0 && params.top_k < blocks.logits().size()) {
+    last = TopKCut(blocks, params.top_k);
   }
   if (params.top_p < 1) {
-    last = TopPCut(logits, best, params.temperature, params.top_p, last);
+    last = TopPCut(blocks, params.temperature, params.top_p, last);
   }
   return last;
 }
 
 // Gumbel-max over the kept tokens. Most are ruled out by a bound on their
-// noise, which costs no logarithm.
-TokenId Draw(absl::Span<const float> logits, const Candidate& best,
-             const SamplingParams& params, const GumbelNoise& noise) {
-  const Candidate last = LastKept(logits, best, params);
-  Candidate winner = best;
-  float winning_score = noise(best.token);
-  for (size_t group = 0; group * 4 < logits.size(); ++group) {
-    const size_t begin = group * 4;
-    const size_t n = std::min<size_t>(4, logits.size() - begin);
-    float highest = logits[begin];
-    for (size_t i = 1; i < n; ++i) {
-      highest = std::max(highest, logits[begin + i]);
+// noise, which costs no logarithm, whole blocks of them by their best one.
+class GumbelDraw {
+ public:
+  GumbelDraw(const LogitBlocks& blocks, const SamplingParams& params,
+             const GumbelNoise& noise)
+      : blocks_(blocks),
+        params_(params),
+        noise_(noise),
+        last_(LastKept(blocks, params)),
+        winner_(blocks.best()),
+        winning_score_(noise(winner_.token)) {}
+
+  TokenId Run() {
+    for (size_t block = 0; block < blocks_.maxima().size(); ++block) {
+      if (MayWin(blocks_.maxima()[block])) TryBlock(block);
     }
+    return winner_.token;
+  }
+
+ private:
+  static constexpr size_t kTokens = LogitBlocks::kTokens;
+  static_assert(kTokens == GumbelNoise::kBlock);
+
+  float Weight(float logit) const {
+    return (logit - blocks_.best().logit) / params_.temperature;
+  }
+
+  // Whether a token with this logit could be kept and win, whatever its noise.
+  bool MayWin(float logit) const {
     constexpr float kMostNoise = 23;  // -log 2^-33 rounded up
-    if (highest < last.logit ||
-        (highest - best.logit) / params.temperature + kMostNoise <
-            winning_score) {
-      continue;
+    return logit >= last_.logit && Weight(logit) + kMostNoise >= winning_score_;
+  }
+
+  void TryBlock(size_t block) {
+    const auto logits = blocks_.logits().subspan(block * kTokens, kTokens);
+    float uniforms[kTokens];
+    noise_.BlockUniforms(static_cast<TokenId>(block * kTokens), uniforms);
+    float weights[kTokens];
+    bool may_win[kTokens];
+    for (size_t i = 0; i < logits.size(); ++i) {
+      weights[i] = Weight(logits[i]);
+      may_win[i] =
+          GumbelNoise::MayExceed(uniforms[i], winning_score_ - weights[i]);
     }
-    const std::array<float, 4> uniforms =
-        noise.Uniforms(static_cast<uint32_t>(group));
-    for (size_t i = 0; i < n; ++i) {
-      const Candidate candidate{logits[begin + i],
-                                static_cast<TokenId>(begin + i)};
-      const float weight = (candidate.logit - best.logit) / params.temperature;
-      if (!GumbelNoise::MayExceed(uniforms[i], winning_score - weight) ||
-          !Keeps(last, candidate) || kernels::Exp(weight) < params.min_p) {
-        continue;
-      }
-      const float score = weight + GumbelNoise::FromUniform(uniforms[i]);
-      if (score > winning_score ||
-          (score == winning_score && RanksBefore(candidate, winner))) {
-        winner = candidate;
-        winning_score = score;
-      }
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (!may_win[i]) continue;
+      Try({logits[i], static_cast<TokenId>(block * kTokens + i)}, weights[i],
+          uniforms[i]);
     }
   }
-  return winner.token;
+
+  void Try(const Candidate& candidate, float weight, float uniform) {
+    if (!GumbelNoise::MayExceed(uniform, winning_score_ - weight) ||
+        !Keeps(last_, candidate) || kernels::Exp(weight) < params_.min_p) {
+      return;
+    }
+    const float score = weight + GumbelNoise::FromUniform(uniform);
+    if (score > winning_score_ ||
+        (score == winning_score_ && RanksBefore(candidate, winner_))) {
+      winner_ = candidate;
+      winning_score_ = score;
+    }
+  }
+
+  const LogitBlocks& blocks_;
+  const SamplingParams& params_;
+  const GumbelNoise& noise_;
+  const Candidate last_;
+  Candidate winner_;
+  float winning_score_;
+};
+
+TokenId DrawToken(const LogitBlocks& blocks, const SamplingParams& params,
+                  const DrawContext& context) {
+  if (params.temperature == 0) return blocks.best().token;
+  const GumbelNoise noise(params.seed, context.choice, context.position);
+  return GumbelDraw(blocks, params, noise).Run();
 }
 
-std::vector<LogprobEntry> TopLogprobs(absl::Span<const float> logits, size_t n,
+std::vector<LogprobEntry> TopLogprobs(const LogitBlocks& blocks, size_t n,
                                       float log_sum_exp) {
   std::vector<LogprobEntry> top;
   if (n == 0) return top;
-  const Candidate last = TopKCut(logits, Best(logits), n);
-  for (const Candidate& candidate : RankedUpTo(logits, last)) {
+  for (const Candidate& candidate : RankedUpTo(blocks, TopKCut(blocks, n))) {
     top.push_back({candidate.token, candidate.logit - log_sum_exp});
   }
   return top;
@@ -130,32 +168,29 @@ absl::StatusOr<SampledToken> Sample(absl::Span<const float> logits,
                                     const DrawContext& context,
                                     float log_sum_exp) {
   if (logits.empty()) return absl::InternalError("logits: none");
-  if (!AllFinite(logits)) {
+  const LogitBlocks blocks(logits);
+  if (!blocks.finite()) {
     return absl::InternalError("logits: a NaN or infinity");
   }
-  std::vector<float> modified;
-  absl::Span<const float> allowed = logits;
+  SampledToken sampled;
   if (!params.logit_bias.empty() || HasPenalties(params) ||
       !context.banned.empty()) {
-    modified = Modified(logits, params, counts, context.banned);
-    allowed = modified;
+    const std::vector<float> modified =
+        Modified(logits, params, counts, context.banned);
+    const LogitBlocks allowed(modified);
+    if (std::isinf(allowed.best().logit)) {
+      return absl::InternalError("logits: every token is banned");
+    }
+    sampled.token = DrawToken(allowed, params, context);
+  } else {
+    sampled.token = DrawToken(blocks, params, context);
   }
-  const Candidate best = Best(allowed);
-  if (std::isinf(best.logit)) {
-    return absl::InternalError("logits: every token is banned");
-  }
-  SampledToken sampled;
-  sampled.token =
-      params.temperature == 0
-          ? best.token
-          : Draw(allowed, best, params,
-                 GumbelNoise(params.seed, context.choice, context.position));
   if (params.logprobs) {
     if (!std::isfinite(log_sum_exp)) {
       return absl::InternalError("log_sum_exp: NaN or infinity");
     }
     sampled.logprob = logits[sampled.token] - log_sum_exp;
-    sampled.top = TopLogprobs(logits, params.top_logprobs, log_sum_exp);
+    sampled.top = TopLogprobs(blocks, params.top_logprobs, log_sum_exp);
   }
   return sampled;
 }

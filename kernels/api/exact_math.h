@@ -47,6 +47,7 @@ inline float Exp(float x) {
   const float n = shifted - kRoundMagic;
   const float r = std::fma(n, -kLn2Low, std::fma(n, -kLn2High, x));
   float p = kExpPolynomial[0];
+#pragma GCC unroll 8  // lets loops over Exp become vectors
   for (int i = 1; i < 8; ++i) p = std::fma(p, r, kExpPolynomial[i]);
   const auto exponent = static_cast<int32_t>(
       std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRoundMagic));

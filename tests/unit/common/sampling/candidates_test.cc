@@ -32,42 +32,18 @@ std::vector<Candidate> Ranked(const std::vector<float>& logits) {
   return all;
 }
 
-TEST(CandidatesTest, AllFiniteSeesEveryPosition) {
-  for (const size_t n : {1, 15, 16, 17, 100}) {
-    for (const float bad :
-         {std::nanf(""), -std::nanf(""), kInfinity, -kInfinity}) {
-      for (size_t i = 0; i < n; ++i) {
-        std::vector<float> logits(n, -3e38f);
-        ASSERT_TRUE(AllFinite(logits));
-        logits[i] = bad;
-        ASSERT_FALSE(AllFinite(logits)) << n << " " << i;
-      }
-    }
-  }
-}
-
-TEST(CandidatesTest, BestPrefersTheLowerId) {
-  for (const size_t n : {1, 16, 33, 64}) {
-    for (size_t i = 0; i < n; ++i) {
-      std::vector<float> logits(n, -1);
-      for (size_t j = i; j < n; ++j) logits[j] = 2;
-      EXPECT_EQ(Best(logits), (Candidate{2, static_cast<TokenId>(i)}));
-    }
-  }
-  EXPECT_EQ(Best(std::vector<float>{-0.0f, 0.0f}).token, 0u);
-}
-
 TEST(CandidatesTest, TopKEqualsASort) {
   std::mt19937 random(1);
   for (const float spread : {0.1f, 3.0f, 60.0f, 1e30f}) {
     std::vector<float> logits = RandomLogits(random, 700, spread);
     logits[3] = logits[500] = -kInfinity;
+    std::fill_n(logits.begin() + 64, 64, -kInfinity);  // a whole block
     const std::vector<Candidate> ranked = Ranked(logits);
-    for (const size_t k : {1, 2, 5, 50, 333, 697, 698}) {
-      EXPECT_EQ(TopKCut(logits, Best(logits), k), ranked[k - 1])
+    for (const size_t k : {1, 2, 5, 10, 11, 50, 333, 633, 634}) {
+      EXPECT_EQ(TopKCut(LogitBlocks(logits), k), ranked[k - 1])
           << spread << " " << k;
     }
-    EXPECT_EQ(TopKCut(logits, Best(logits), 699), Candidate());
+    EXPECT_EQ(TopKCut(LogitBlocks(logits), 635), Candidate());
   }
 }
 
@@ -92,7 +68,7 @@ TEST(CandidatesTest, TopPEqualsASort) {
           size_t i = 0;
           while (i < kept && (sum += masses[i]) < p * total) ++i;
           const Candidate within = kept == 900 ? Candidate() : ranked[kept - 1];
-          EXPECT_EQ(TopPCut(logits, ranked[0], temperature, p, within),
+          EXPECT_EQ(TopPCut(LogitBlocks(logits), temperature, p, within),
                     ranked[i])
               << spread << " " << temperature << " " << kept << " " << p;
         }
@@ -105,10 +81,11 @@ TEST(CandidatesTest, RankedUpToIsSortedAndComplete) {
   std::mt19937 random(3);
   const std::vector<float> logits = RandomLogits(random, 300, 1.0f);
   const std::vector<Candidate> ranked = Ranked(logits);
-  const std::vector<Candidate> first20 = RankedUpTo(logits, ranked[19]);
+  const std::vector<Candidate> first20 =
+      RankedUpTo(LogitBlocks(logits), ranked[19]);
   EXPECT_EQ(first20,
             std::vector<Candidate>(ranked.begin(), ranked.begin() + 20));
-  EXPECT_EQ(RankedUpTo(logits, Candidate()), ranked);
+  EXPECT_EQ(RankedUpTo(LogitBlocks(logits), Candidate()), ranked);
 }
 
 }  // namespace

@@ -17,6 +17,26 @@ TEST(GumbelNoiseTest, MatchesTheFormulaOverTheWholeRange) {
   }
 }
 
+TEST(GumbelNoiseTest, BlocksHoldTheSameUniforms) {
+  for (const TokenId first : {0u, 64u, 4u * 1234567u}) {
+    const GumbelNoise noise(0x123456789abcdef0, 7, uint64_t{5} << 33);
+    float block[GumbelNoise::kBlock];
+    noise.BlockUniforms(first, block);
+    for (uint32_t i = 0; i < GumbelNoise::kBlock; ++i) {
+      ASSERT_EQ(block[i], noise.Uniforms((first + i) / 4)[i % 4]) << i;
+    }
+  }
+}
+
+TEST(GumbelNoiseTest, AUniformIsTheRoundedWord) {
+  for (uint64_t word = 0; word <= 0xffffffff; word += 65521) {
+    const auto w = static_cast<uint32_t>(word);
+    EXPECT_EQ(GumbelNoise::Uniform(w),
+              std::min(std::fma(static_cast<float>(w), 0x1p-32f, 0x1p-33f),
+                       1.0f - 0x1p-24f));
+  }
+}
+
 TEST(GumbelNoiseTest, UniformsStayInsideTheOpenInterval) {
   const GumbelNoise noise(1, 2, 3);
   double sum = 0;
