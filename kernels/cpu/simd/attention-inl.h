@@ -6,20 +6,6 @@
 
 namespace baton::kernels::cpu::BATON_ISA {
 
-// Blocks lie apart and are too short for the hardware to learn.
-inline void PrefetchTile(const AttentionState& state, int tile) {
-  const int last = state.LastPosition();
-  const int end =
-      tile + kAttentionTile <= last ? tile + kAttentionTile : last + 1;
-  const auto bytes = static_cast<int64_t>(state.work().head_bytes);
-  for (int position = tile; position < end; position += KvLayout::kTokens) {
-    for (int64_t line = 0; line < bytes; line += 64) {
-      __builtin_prefetch(state.Keys(position) + line);
-      __builtin_prefetch(state.Values(position) + line);
-    }
-  }
-}
-
 template <typename Cache>
 void FlashAttention(const AttentionWork& work) {
   AttentionState state(work);
@@ -35,7 +21,12 @@ void FlashAttention(const AttentionWork& work) {
     for (int tile = split; tile < end; tile += kAttentionTile) {
       const int tokens =
           end - tile < kAttentionTile ? end - tile : kAttentionTile;
-      PrefetchTile(state, tile + kAttentionTile);
+      const int next = tile + kAttentionTile;
+      const int next_end =
+          next + kAttentionTile < work_end ? next + kAttentionTile : work_end;
+      const int vectors = state.vectors() - state.FirstVectorAt(tile);
+      state.prefetch().Begin(next, next_end,
+                             (vectors + 3) / 4 * Cache::kPrefetchParts);
       cache.BeginTile(tile, tokens);
       for (int v = state.FirstVectorAt(tile); v < state.vectors();
            v += kRowBatch) {

@@ -4,6 +4,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/elementwise-inl.h"
 #include "kernels/cpu/simd/merge_splits-inl.h"
+#include "kernels/cpu/simd/tile_prefetch-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
 
@@ -60,6 +61,7 @@ class AttentionState {
   float* scores(int r) { return p_ + r * kAttentionTile; }
   float rescale(int r) const { return rescale_[r]; }
   // Of the current split, [padded_dim], not normalised.
+  TilePrefetch& prefetch() { return prefetch_; }
   float* out(int vector) { return part_ + int64_t{vector} * padded_dim_; }
 
  private:
@@ -69,6 +71,7 @@ class AttentionState {
   const AttentionWork& work_;
   const int padded_dim_;
   const int vectors_;
+  TilePrefetch prefetch_;
   float* next_;
   float* part_;   // [vectors, padded_dim], of the current split
   float* total_;  // [vectors, padded_dim], of the splits before it
@@ -84,6 +87,7 @@ inline AttentionState::AttentionState(const AttentionWork& work)
     : work_(work),
       padded_dim_(PaddedHeadDim(work.head_dim)),
       vectors_(work.rows * work.heads),
+      prefetch_(work),
       next_(work.scratch +
             (-reinterpret_cast<uintptr_t>(work.scratch) & 63) / sizeof(float)) {
   part_ = Take(int64_t{vectors_} * padded_dim_);

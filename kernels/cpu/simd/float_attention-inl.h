@@ -10,6 +10,9 @@ namespace baton::kernels::cpu::BATON_ISA {
 template <typename T>
 class FloatCache {
  public:
+  // Of a row of register tiles, half in Score, half in AccumulateValues.
+  static constexpr int kPrefetchParts = 8;
+
   explicit FloatCache(AttentionState* state);
 
   void BeginTile(int tile, int tokens);
@@ -29,8 +32,8 @@ class FloatCache {
   }
   void WidenTile();
   void WidenValues(const T* from, float* to) const;
-  template <typename Keys>
-  void ScoreWith(const Keys& keys, int first, int count);
+  template <typename Tile>
+  void ForRegisterTiles(int rows, int vectors, Tile tile) const;
   // Register tiles; inlined into their callers they would spill.
   template <int R, int C, typename Keys>
   [[gnu::noinline]] void ScoreTile(const Keys& keys, const float* q, int column,
@@ -116,36 +119,49 @@ void FloatCache<T>::WidenValues(const T* from, float* to) const {
 }
 
 template <typename T>
-void FloatCache<T>::Score(int first, int count) {
-  if (in_place_) {
-    ScoreWith(BlockKeys{this}, first, count);
+template <typename Tile>
+void FloatCache<T>::ForRegisterTiles(int rows, int vectors, Tile tile) const {
+  if (in_place_ && sizeof(T) < sizeof(float)) {
+    ForTallTiles(rows, vectors, tile);
   } else {
-    ScoreWith(PanelView<float>{k_tile_, KvLayout::kTokens,
-                               int64_t{KvLayout::kTokens} * head_dim_},
-              first, count);
+    ForTiles(rows, vectors, tile);
   }
 }
 
 template <typename T>
-template <typename Keys>
-void FloatCache<T>::ScoreWith(const Keys& keys, int first, int count) {
+void FloatCache<T>::Score(int first, int count) {
   const int panels = (tokens_ + kPanelOutputs - 1) / kPanelOutputs;
-  ForTiles(count, panels * (kPanelOutputs / kLanes),
-           [&]<int R, int C>(int row, int column) {
-             ScoreTile<R, C>(keys, q_ + (first + row) * padded_dim_, column,
-                             state_.scores(row) + column * kLanes);
-           });
+  ForRegisterTiles(count, panels * (kPanelOutputs / kLanes),
+                   [&]<int R, int C>(int row, int column) {
+                     const float* q = q_ + (first + row) * padded_dim_;
+                     float* p = state_.scores(row) + column * kLanes;
+                     if (in_place_) {
+                       ScoreTile<R, C>(BlockKeys{this}, q, column, p);
+                     } else {
+                       const PanelView<float> keys = {
+                           k_tile_, KvLayout::kTokens,
+                           int64_t{KvLayout::kTokens} * head_dim_};
+                       ScoreTile<R, C>(keys, q, column, p);
+                     }
+                   });
 }
 
 template <typename T>
 template <int R, int C, typename Keys>
 void FloatCache<T>::ScoreTile(const Keys& keys, const float* q, int column,
                               float* p) const {
+  decltype(keys.vector(0)) columns[C];
+  for (int c = 0; c < C; ++c) columns[c] = keys.vector(column + c);
   F32 acc[R][C];
   for (auto& line : acc) {
     for (F32& value : line) value = Set(0.0f);
   }
-  FmaChain<R, C>(q, padded_dim_, keys, column, 0, head_dim_, acc);
+  const int part = (head_dim_ + 3) / 4;
+  for (int d = 0; d < head_dim_; d += part) {
+    const int end = d + part < head_dim_ ? d + part : head_dim_;
+    state_.prefetch().Issue();
+    FmaColumns<R, C>(q, padded_dim_, columns, KvLayout::kTokens, d, end, acc);
+  }
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < C; ++c) {
       Store(p + r * kAttentionTile + c * kLanes, acc[r][c]);
@@ -155,16 +171,18 @@ void FloatCache<T>::ScoreTile(const Keys& keys, const float* q, int column,
 
 template <typename T>
 void FloatCache<T>::AccumulateValues(int first, int count) {
-  ForTiles(count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
-    const int common = state_.VisibleTokens(first + row, tile_);
-    AccumulateTile<R, C>(first + row, row, column, 0, common);
-    for (int r = 1; r < R; ++r) {
-      const int visible = state_.VisibleTokens(first + row + r, tile_);
-      if (visible > common) {
-        AccumulateTile<1, C>(first + row + r, row + r, column, common, visible);
-      }
-    }
-  });
+  ForRegisterTiles(
+      count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
+        const int common = state_.VisibleTokens(first + row, tile_);
+        AccumulateTile<R, C>(first + row, row, column, 0, common);
+        for (int r = 1; r < R; ++r) {
+          const int visible = state_.VisibleTokens(first + row + r, tile_);
+          if (visible > common) {
+            AccumulateTile<1, C>(first + row + r, row + r, column, common,
+                                 visible);
+          }
+        }
+      });
 }
 
 // Tokens from..to - 1 of the tile; the first ones come after the rescaling.
@@ -189,11 +207,13 @@ void FloatCache<T>::AccumulateTile(int vector, int row, int column, int from,
       const int end = block_end < to ? block_end : to;
       const PanelView<T> values = {ValuesAt(tile_ + block), head_dim_,
                                    kPanelOutputs};
+      state_.prefetch().Issue();
       FmaChain<R, C>(p + block, kAttentionTile, values, column, from - block,
                      end - block, acc);
       from = end;
     }
   } else {
+    for (int i = 0; i < 4; ++i) state_.prefetch().Issue();
     const PanelView<float> values = {v_tile_, padded_dim_, kPanelOutputs};
     FmaChain<R, C>(p, kAttentionTile, values, column, from, to, acc);
   }

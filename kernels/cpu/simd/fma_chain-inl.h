@@ -22,22 +22,31 @@ struct PanelView {
 };
 
 // acc[r][c] = fma(a[r][k], b[k][c], acc[r][c]) for k = from..to-1 in order,
-// over R rows and C vectors of columns.
-// View: PanelView, or another with its k_stride and vector(v).
+// over R rows and C vectors of columns, vector c of row k at columns[c] +
+// k · k_stride.
+template <int R, int C, typename T>
+inline void FmaColumns(const float* a, int64_t a_stride,
+                       const T* const (&columns)[C], int64_t k_stride,
+                       int64_t from, int64_t to, F32 (&acc)[R][C]) {
+  for (int64_t k = from; k < to; ++k) {
+    F32 loaded[C];
+    for (int c = 0; c < C; ++c) loaded[c] = Load(columns[c] + k * k_stride);
+    for (int r = 0; r < R; ++r) {
+      const F32 x = Set(a[r * a_stride + k]);
+      for (int c = 0; c < C; ++c) acc[r][c] = Fma(x, loaded[c], acc[r][c]);
+    }
+  }
+}
+
+// The same over vectors first_vector.. of a PanelView, or of another view with
+// its k_stride and vector(v).
 template <int R, int C, typename View>
 inline void FmaChain(const float* a, int64_t a_stride, const View& b,
                      int first_vector, int64_t from, int64_t to,
                      F32 (&acc)[R][C]) {
   decltype(b.vector(0)) columns[C];
   for (int c = 0; c < C; ++c) columns[c] = b.vector(first_vector + c);
-  for (int64_t k = from; k < to; ++k) {
-    F32 loaded[C];
-    for (int c = 0; c < C; ++c) loaded[c] = Load(columns[c] + k * b.k_stride);
-    for (int r = 0; r < R; ++r) {
-      const F32 x = Set(a[r * a_stride + k]);
-      for (int c = 0; c < C; ++c) acc[r][c] = Fma(x, loaded[c], acc[r][c]);
-    }
-  }
+  FmaColumns<R, C>(a, a_stride, columns, b.k_stride, from, to, acc);
 }
 
 // Calls tile<R, C>(row, vector) so that the tiles cover rows x vectors.
@@ -64,6 +73,26 @@ inline void ForTiles(int rows, int vectors, Tile tile) {
     default:
       return;
   }
+}
+
+// As ForTiles, but with tiles of 8 rows and half as many vectors where there
+// are registers for them: half the loads of b, for a b that is converted.
+template <typename Tile>
+inline void ForTallTiles(int rows, int vectors, Tile tile) {
+  int row = 0;
+  if constexpr (kLanes == 16) {
+    constexpr int kColumns = kChainColumns / 2;
+    for (; row + 8 <= rows; row += 8) {
+      int v = 0;
+      for (; v + kColumns <= vectors; v += kColumns) {
+        tile.template operator()<8, kColumns>(row, v);
+      }
+      for (; v < vectors; ++v) tile.template operator()<8, 1>(row, v);
+    }
+  }
+  ForTiles(rows - row, vectors, [&]<int R, int C>(int r, int v) {
+    tile.template operator()<R, C>(row + r, v);
+  });
 }
 
 }  // namespace baton::kernels::cpu::BATON_ISA

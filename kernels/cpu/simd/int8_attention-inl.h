@@ -10,6 +10,9 @@ namespace baton::kernels::cpu::BATON_ISA {
 // q·Kᵀ and p·V of a tile in exact int32, K and V where they lie.
 class Int8Cache {
  public:
+  // Of a row of register tiles, half in Score, half in AccumulateValues.
+  static constexpr int kPrefetchParts = 8;
+
   explicit Int8Cache(AttentionState* state);
 
   void BeginTile(int tile, int tokens) {
@@ -101,15 +104,20 @@ void Int8Cache::ScoreTile(int vector, int row, int column) {
   for (int r = 0; r < R; ++r) {
     for (I32& value : acc[r]) value = SetInt(q_start_[vector + r]);
   }
-  for (int k = 0; k < quads; ++k) {
-    Bytes loaded[C];
-    for (int c = 0; c < C; ++c) {
-      loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
-    }
-    for (int r = 0; r < R; ++r) {
-      const int32_t quad = QuadAt(q + r * stride + k * kQuad);
+  const int part = (quads + 3) / 4;
+  for (int begin = 0; begin < quads; begin += part) {
+    const int end = begin + part < quads ? begin + part : quads;
+    state_.prefetch().Issue();
+    for (int k = begin; k < end; ++k) {
+      Bytes loaded[C];
       for (int c = 0; c < C; ++c) {
-        acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
+        loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
+      }
+      for (int r = 0; r < R; ++r) {
+        const int32_t quad = QuadAt(q + r * stride + k * kQuad);
+        for (int c = 0; c < C; ++c) {
+          acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
+        }
       }
     }
   }
@@ -199,6 +207,7 @@ void Int8Cache::AccumulateTile(int vector, int row, int column) {
         reinterpret_cast<const uint8_t*>(state_.Values(tile_ + j)) +
         column * kLanes * kQuad;
     const uint8_t* u = u_ + row * kAttentionTile + j;
+    state_.prefetch().Issue();
     for (int k = 0; k < kBlock; k += kQuad, codes += quad_bytes) {
       Bytes loaded[C];
       for (int c = 0; c < C; ++c) {
