@@ -6,6 +6,46 @@
 
 namespace baton::kernels::cpu::BATON_ISA {
 
+// How many tiles from `tile` on go through the softmax together: those that
+// all vectors see whole, so that a few vectors, too, make a full batch.
+inline int TilesTogether(const AttentionState& state, int tile, int end) {
+  const int seen = state.work().first_position + 1;
+  const int whole = ((end < seen ? end : seen) - tile) / kAttentionTile;
+  const int most = kRowBatch / state.vectors();
+  const int tiles = whole < most ? whole : most;
+  return tiles < 1 ? 1 : tiles < kTilesTogether ? tiles : kTilesTogether;
+}
+
+template <typename Cache>
+void AddTile(int tile, int tokens, AttentionState* state, Cache* cache) {
+  cache->BeginTile(tile, tokens);
+  cache->CopyTile();
+  for (int v = state->FirstVectorAt(tile); v < state->vectors();
+       v += kRowBatch) {
+    const int rest = state->vectors() - v;
+    const VectorBatch batch = {v, rest < kRowBatch ? rest : kRowBatch, tile, 1};
+    cache->Score(batch, 0);
+    state->Softmax(batch);
+    cache->PrepareWeights(batch);
+    cache->AccumulateValues(batch, 0);
+  }
+}
+
+template <typename Cache>
+void AddTiles(int tile, int tiles, AttentionState* state, Cache* cache) {
+  const VectorBatch batch = {0, state->vectors(), tile, tiles};
+  for (int t = 0; t < tiles; ++t) {
+    cache->BeginTile(tile + t * kAttentionTile, kAttentionTile);
+    cache->Score(batch, t);
+  }
+  state->Softmax(batch);
+  cache->PrepareWeights(batch);
+  for (int t = 0; t < tiles; ++t) {
+    cache->BeginTile(tile + t * kAttentionTile, kAttentionTile);
+    cache->AccumulateValues(batch, t);
+  }
+}
+
 template <typename Cache>
 void FlashAttention(const AttentionWork& work) {
   AttentionState state(work);
@@ -18,24 +58,21 @@ void FlashAttention(const AttentionWork& work) {
         split + kAttentionSplit < work_end ? split + kAttentionSplit : work_end;
     const int split_vector = state.FirstVectorAt(split);
     state.Reset(split_vector);
-    for (int tile = split; tile < end; tile += kAttentionTile) {
-      const int tokens =
-          end - tile < kAttentionTile ? end - tile : kAttentionTile;
-      const int next = tile + kAttentionTile;
-      const int next_end =
-          next + kAttentionTile < work_end ? next + kAttentionTile : work_end;
+    for (int tile = split; tile < end;) {
+      const int tiles = cache.in_place() ? TilesTogether(state, tile, end) : 1;
+      const int next = tile + tiles * kAttentionTile;
+      const int next_end = next + tiles * kAttentionTile;
       const int vectors = state.vectors() - state.FirstVectorAt(tile);
-      state.prefetch().Begin(next, next_end,
-                             (vectors + 3) / 4 * Cache::kPrefetchParts);
-      cache.BeginTile(tile, tokens);
-      for (int v = state.FirstVectorAt(tile); v < state.vectors();
-           v += kRowBatch) {
-        const int rest = state.vectors() - v;
-        const int count = rest < kRowBatch ? rest : kRowBatch;
-        cache.Score(v, count);
-        state.Softmax(v, count, tile);
-        cache.AccumulateValues(v, count);
+      state.prefetch().Begin(next, next_end < work_end ? next_end : work_end,
+                             (vectors + 3) / 4 * tiles * Cache::kPrefetchParts);
+      if (tiles > 1) {
+        AddTiles(tile, tiles, &state, &cache);
+      } else {
+        const int tokens =
+            end - tile < kAttentionTile ? end - tile : kAttentionTile;
+        AddTile(tile, tokens, &state, &cache);
       }
+      tile = next;
     }
     if (work.partials != nullptr) {
       state.WritePartials(split_vector);

@@ -5,12 +5,10 @@
 #include "kernels/cpu/simd/elementwise-inl.h"
 #include "kernels/cpu/simd/merge_splits-inl.h"
 #include "kernels/cpu/simd/tile_prefetch-inl.h"
+#include "kernels/cpu/simd/vector_batch-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
 
-// Vectors that go through a tile together: enough to hide the latencies of the
-// softmax, few enough for their scores to stay in the first-level cache.
-constexpr int kRowBatch = 16;
 constexpr int kTileVectors = kAttentionTile / kLanes;
 
 // The running softmax of one AttentionWork. A vector is one (row, query head),
@@ -50,23 +48,27 @@ class AttentionState {
 
   // A split begins, for the vectors that see it.
   void Reset(int first_vector);
-  // Turns scores of `count` vectors into weights; sets rescale.
-  void Softmax(int first, int count, int tile);
+  // Turns the scores of a batch into weights; sets rescale.
+  void Softmax(const VectorBatch& batch);
+  int Visible(const VectorBatch& batch, int unit) const {
+    return batch.tiles > 1 ? kAttentionTile
+                           : VisibleTokens(batch.first + unit, batch.tile);
+  }
   // Merges the split into those before it.
   void EndSplit(int first_vector, bool is_first);
   void WritePartials(int first_vector) const;
   void WriteOutputs() const;
 
-  // Of the current batch, row r of it being vector `first + r`.
-  float* scores(int r) { return p_ + r * kAttentionTile; }
-  float rescale(int r) const { return rescale_[r]; }
+  // Of a unit of the current batch: scores, then weights.
+  float* scores(int unit) { return p_ + unit * kAttentionTile; }
+  float rescale(int unit) const { return rescale_[unit]; }
   // Of the current split, [padded_dim], not normalised.
   TilePrefetch& prefetch() { return prefetch_; }
   float* out(int vector) { return part_ + int64_t{vector} * padded_dim_; }
 
  private:
-  F32 MaskedMaximum(int r, int visible);
-  void Weigh(int r, F32 maximum, F32 (&stripes)[kStripeVectors]);
+  F32 MaskedMaximum(int unit, int visible);
+  void Weigh(int unit, F32 maximum, F32 (&stripes)[kStripeVectors]);
 
   const AttentionWork& work_;
   const int padded_dim_;
@@ -113,8 +115,8 @@ inline void AttentionState::Reset(int first_vector) {
 }
 
 // Scores of tokens that the vector does not see become -inf.
-inline F32 AttentionState::MaskedMaximum(int r, int visible) {
-  float* p = scores(r);
+inline F32 AttentionState::MaskedMaximum(int unit, int visible) {
+  float* p = scores(unit);
   if (visible == kAttentionTile) {
     F32 maxima = Load(p);
     for (int i = 1; i < kTileVectors; ++i) {
@@ -131,9 +133,9 @@ inline F32 AttentionState::MaskedMaximum(int r, int visible) {
   return maxima;
 }
 
-inline void AttentionState::Weigh(int r, F32 maximum,
+inline void AttentionState::Weigh(int unit, F32 maximum,
                                   F32 (&stripes)[kStripeVectors]) {
-  float* p = scores(r);
+  float* p = scores(unit);
   for (int s = 0; s < kStripeVectors; ++s) {
     const F32 weight = Exp(Sub(Load(p + s * kLanes), maximum));
     Store(p + s * kLanes, weight);
@@ -147,42 +149,53 @@ inline void AttentionState::Weigh(int r, F32 maximum,
   }
 }
 
-inline void AttentionState::Softmax(int first, int count, int tile) {
-  alignas(64) float maxima[kRowBatch];
-  alignas(64) float sums[kRowBatch];
-  for (int r = 0; r < count; r += kRowsReduced) {
+inline void AttentionState::Softmax(const VectorBatch& batch) {
+  alignas(64) float maxima[kRowBatch + kLanes];
+  alignas(64) float sums[kRowBatch + kLanes];
+  const int units = batch.units();
+  for (int u = 0; u < units; u += kRowsReduced) {
     F32 rows[kRowsReduced];
     for (int i = 0; i < kRowsReduced; ++i) {
-      rows[i] = r + i < count
-                    ? MaskedMaximum(r + i, VisibleTokens(first + r + i, tile))
-                    : Set(0.0f);
+      rows[i] = u + i < units ? MaskedMaximum(u + i, Visible(batch, u + i))
+                              : Set(0.0f);
     }
-    ReduceMaxRows(rows, maxima + r);
+    ReduceMaxRows(rows, maxima + u);
   }
-  for (int r = 0; r < count; r += kLanes) {
-    float* maximum = part_maximum_ + first + r;
-    const F32 before = LoadFirst(maximum, count - r);
-    const F32 now = Max(before, Load(maxima + r));
-    Store(maxima + r, now);
-    StoreFirst(maximum, now, count - r);
-    Store(rescale_ + r, Exp(Sub(before, now)));
+  for (int t = 0, u = 0; t < batch.tiles; ++t, u += batch.count) {
+    for (int r = 0; r < batch.count; r += kLanes) {
+      const int count = batch.count - r;
+      float* maximum = part_maximum_ + batch.first + r;
+      const F32 before = LoadFirst(maximum, count);
+      const F32 now = Max(before, LoadFirst(maxima + u + r, count));
+      StoreFirst(maximum, now, count);
+      StoreFirst(maxima + u + r, now, count);
+      StoreFirst(rescale_ + u + r, Sub(before, now), count);
+    }
   }
-  for (int r = 0; r < count; r += kRowsReduced) {
+  for (int u = 0; u < units; u += kLanes) {
+    Store(rescale_ + u, Exp(Load(rescale_ + u)));
+  }
+  for (int u = 0; u < units; u += kRowsReduced) {
     F32 stripes[kRowsReduced][kStripeVectors];
     for (int i = 0; i < kRowsReduced; ++i) {
-      if (r + i < count) {
-        Weigh(r + i, Set(maxima[r + i]), stripes[i]);
+      if (u + i < units) {
+        Weigh(u + i, Set(maxima[u + i]), stripes[i]);
       } else {
         for (F32& stripe : stripes[i]) stripe = Set(0.0f);
       }
     }
-    SumStripesRows(stripes, sums + r);
+    SumStripesRows(stripes, sums + u);
   }
-  for (int r = 0; r < count; r += kLanes) {
-    float* weight = part_weight_ + first + r;
-    const F32 before = LoadFirst(weight, count - r);
-    StoreFirst(weight, Fma(before, Load(rescale_ + r), Load(sums + r)),
-               count - r);
+  for (int t = 0, u = 0; t < batch.tiles; ++t, u += batch.count) {
+    for (int r = 0; r < batch.count; r += kLanes) {
+      const int count = batch.count - r;
+      float* weight = part_weight_ + batch.first + r;
+      const F32 before = LoadFirst(weight, count);
+      StoreFirst(weight,
+                 Fma(before, LoadFirst(rescale_ + u + r, count),
+                     LoadFirst(sums + u + r, count)),
+                 count);
+    }
   }
 }
 

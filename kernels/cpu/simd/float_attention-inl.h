@@ -10,14 +10,23 @@ namespace baton::kernels::cpu::BATON_ISA {
 template <typename T>
 class FloatCache {
  public:
-  // Of a row of register tiles, half in Score, half in AccumulateValues.
-  static constexpr int kPrefetchParts = 8;
-
   explicit FloatCache(AttentionState* state);
 
-  void BeginTile(int tile, int tokens);
-  void Score(int first, int count);
-  void AccumulateValues(int first, int count);
+  // Of a row of register tiles, half while scoring.
+  static constexpr int kPrefetchParts = 8;
+
+  bool in_place() const { return in_place_; }
+  void BeginTile(int tile, int tokens) {
+    tile_ = tile;
+    tokens_ = tokens;
+  }
+  void CopyTile() {
+    if (!in_place_) WidenTile();
+  }
+  // Of the tile begun, which is the one of this number in the batch.
+  void Score(const VectorBatch& batch, int number);
+  void PrepareWeights(const VectorBatch&) {}
+  void AccumulateValues(const VectorBatch& batch, int number);
 
  private:
   // Few vectors convert F16 as they read it; more are served by one conversion
@@ -39,7 +48,7 @@ class FloatCache {
   [[gnu::noinline]] void ScoreTile(const Keys& keys, const float* q, int column,
                                    float* p) const;
   template <int R, int C>
-  [[gnu::noinline]] void AccumulateTile(int vector, int row, int column,
+  [[gnu::noinline]] void AccumulateTile(int vector, int unit, int column,
                                         int from, int to);
 
   // A tile's K where it lies, as an operand of FmaChain.
@@ -83,13 +92,6 @@ FloatCache<T>::FloatCache(AttentionState* state)
 }
 
 template <typename T>
-void FloatCache<T>::BeginTile(int tile, int tokens) {
-  tile_ = tile;
-  tokens_ = tokens;
-  if (!in_place_) WidenTile();
-}
-
-template <typename T>
 void FloatCache<T>::WidenTile() {
   for (int j = 0; j < tokens_; j += KvLayout::kTokens) {
     const T* k = KeysAt(tile_ + j);
@@ -129,12 +131,13 @@ void FloatCache<T>::ForRegisterTiles(int rows, int vectors, Tile tile) const {
 }
 
 template <typename T>
-void FloatCache<T>::Score(int first, int count) {
+void FloatCache<T>::Score(const VectorBatch& batch, int number) {
+  const int unit = number * batch.count;
   const int panels = (tokens_ + kPanelOutputs - 1) / kPanelOutputs;
-  ForRegisterTiles(count, panels * (kPanelOutputs / kLanes),
+  ForRegisterTiles(batch.count, panels * (kPanelOutputs / kLanes),
                    [&]<int R, int C>(int row, int column) {
-                     const float* q = q_ + (first + row) * padded_dim_;
-                     float* p = state_.scores(row) + column * kLanes;
+                     const float* q = q_ + (batch.first + row) * padded_dim_;
+                     float* p = state_.scores(unit + row) + column * kLanes;
                      if (in_place_) {
                        ScoreTile<R, C>(BlockKeys{this}, q, column, p);
                      } else {
@@ -170,15 +173,18 @@ void FloatCache<T>::ScoreTile(const Keys& keys, const float* q, int column,
 }
 
 template <typename T>
-void FloatCache<T>::AccumulateValues(int first, int count) {
+void FloatCache<T>::AccumulateValues(const VectorBatch& batch, int number) {
+  const int unit = number * batch.count;
   ForRegisterTiles(
-      count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
-        const int common = state_.VisibleTokens(first + row, tile_);
-        AccumulateTile<R, C>(first + row, row, column, 0, common);
+      batch.count, padded_dim_ / kLanes,
+      [&]<int R, int C>(int row, int column) {
+        const int vector = batch.first + row;
+        const int common = state_.VisibleTokens(vector, tile_);
+        AccumulateTile<R, C>(vector, unit + row, column, 0, common);
         for (int r = 1; r < R; ++r) {
-          const int visible = state_.VisibleTokens(first + row + r, tile_);
+          const int visible = state_.VisibleTokens(vector + r, tile_);
           if (visible > common) {
-            AccumulateTile<1, C>(first + row + r, row + r, column, common,
+            AccumulateTile<1, C>(vector + r, unit + row + r, column, common,
                                  visible);
           }
         }
@@ -188,18 +194,18 @@ void FloatCache<T>::AccumulateValues(int first, int count) {
 // Tokens from..to - 1 of the tile; the first ones come after the rescaling.
 template <typename T>
 template <int R, int C>
-void FloatCache<T>::AccumulateTile(int vector, int row, int column, int from,
+void FloatCache<T>::AccumulateTile(int vector, int unit, int column, int from,
                                    int to) {
   const int64_t stride = padded_dim_;
   float* out = state_.out(vector) + column * kLanes;
   F32 acc[R][C];
   for (int r = 0; r < R; ++r) {
-    const F32 rescale = Set(from == 0 ? state_.rescale(row + r) : 1.0f);
+    const F32 rescale = Set(from == 0 ? state_.rescale(unit + r) : 1.0f);
     for (int c = 0; c < C; ++c) {
       acc[r][c] = Mul(Load(out + r * stride + c * kLanes), rescale);
     }
   }
-  const float* p = state_.scores(row);
+  const float* p = state_.scores(unit);
   if (in_place_) {
     while (from < to) {
       const int block = from / KvLayout::kTokens * KvLayout::kTokens;

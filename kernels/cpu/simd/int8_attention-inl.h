@@ -4,23 +4,29 @@
 #include "kernels/cpu/simd/attention_state-inl.h"
 #include "kernels/cpu/simd/fma_chain-inl.h"
 #include "kernels/cpu/simd/int8_head-inl.h"
+#include "kernels/cpu/simd/int8_weights-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
 
 // q·Kᵀ and p·V of a tile in exact int32, K and V where they lie.
 class Int8Cache {
  public:
-  // Of a row of register tiles, half in Score, half in AccumulateValues.
-  static constexpr int kPrefetchParts = 8;
-
   explicit Int8Cache(AttentionState* state);
 
   void BeginTile(int tile, int tokens) {
     tile_ = tile;
     tokens_ = tokens;
   }
-  void Score(int first, int count);
-  void AccumulateValues(int first, int count);
+  // Of a row of register tiles, half while scoring.
+  static constexpr int kPrefetchParts = 2;
+
+  bool in_place() const { return true; }
+  void CopyTile() {}
+  // Of the tile begun, which is the one of this number in the batch.
+  void Score(const VectorBatch& batch, int number);
+  // The scales of V go into the weights, and those to u8.
+  void PrepareWeights(const VectorBatch& batch);
+  void AccumulateValues(const VectorBatch& batch, int number);
 
  private:
   static constexpr int kBlock = KvLayout::kTokens;
@@ -34,14 +40,12 @@ class Int8Cache {
     __builtin_memcpy(&quad, p, sizeof(quad));
     return quad;
   }
-  // The scales of V go into the weights, and those to u8.
-  void QuantizeWeights(int first, int count);
-  I32 ScaleWeights(int r, int visible);
+  void LoadScales(int tile, int visible, float* scales) const;
   // Register tiles; inlined into their callers they would spill.
   template <int R, int C>
-  [[gnu::noinline]] void ScoreTile(int vector, int row, int column);
+  [[gnu::noinline]] void ScoreTile(int vector, int unit, int column);
   template <int R, int C>
-  [[gnu::noinline]] void AccumulateTile(int vector, int row, int column);
+  [[gnu::noinline]] void AccumulateTile(int vector, int unit, int column);
 
   AttentionState& state_;
   const int head_dim_;
@@ -51,8 +55,7 @@ class Int8Cache {
   int32_t* q_start_;  // [vectors], what dots with offset codes start from
   int tile_ = 0;
   int tokens_ = 0;
-  alignas(64) uint8_t u_[kRowBatch * kAttentionTile];
-  alignas(64) float u_scale_[kRowBatch];
+  Int8Weights weights_;
 };
 
 inline Int8Cache::Int8Cache(AttentionState* state)
@@ -81,16 +84,17 @@ inline Int8Cache::Int8Cache(AttentionState* state)
   }
 }
 
-inline void Int8Cache::Score(int first, int count) {
+inline void Int8Cache::Score(const VectorBatch& batch, int number) {
+  const int unit = number * batch.count;
   const int panels = (tokens_ + kBlock - 1) / kBlock;
-  ForTiles(count, panels * (kBlock / kLanes),
+  ForTiles(batch.count, panels * (kBlock / kLanes),
            [&]<int R, int C>(int row, int column) {
-             ScoreTile<R, C>(first + row, row, column);
+             ScoreTile<R, C>(batch.first + row, unit + row, column);
            });
 }
 
 template <int R, int C>
-void Int8Cache::ScoreTile(int vector, int row, int column) {
+void Int8Cache::ScoreTile(int vector, int unit, int column) {
   const int quads = (head_dim_ + kQuad - 1) / kQuad;
   const int64_t stride = padded_dim_;
   const int8_t* q = q_ + vector * stride;
@@ -104,20 +108,16 @@ void Int8Cache::ScoreTile(int vector, int row, int column) {
   for (int r = 0; r < R; ++r) {
     for (I32& value : acc[r]) value = SetInt(q_start_[vector + r]);
   }
-  const int part = (quads + 3) / 4;
-  for (int begin = 0; begin < quads; begin += part) {
-    const int end = begin + part < quads ? begin + part : quads;
-    state_.prefetch().Issue();
-    for (int k = begin; k < end; ++k) {
-      Bytes loaded[C];
+  state_.prefetch().Issue();
+  for (int k = 0; k < quads; ++k) {
+    Bytes loaded[C];
+    for (int c = 0; c < C; ++c) {
+      loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
+    }
+    for (int r = 0; r < R; ++r) {
+      const int32_t quad = QuadAt(q + r * stride + k * kQuad);
       for (int c = 0; c < C; ++c) {
-        loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
-      }
-      for (int r = 0; r < R; ++r) {
-        const int32_t quad = QuadAt(q + r * stride + k * kQuad);
-        for (int c = 0; c < C; ++c) {
-          acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
-        }
+        acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
       }
     }
   }
@@ -128,86 +128,60 @@ void Int8Cache::ScoreTile(int vector, int row, int column) {
   }
   for (int r = 0; r < R; ++r) {
     const F32 scale = Set(q_scale_[vector + r]);
-    float* p = state_.scores(row + r) + column * kLanes;
+    float* p = state_.scores(unit + r) + column * kLanes;
     for (int c = 0; c < C; ++c) {
       Store(p + c * kLanes, Mul(ToFloat(acc[r][c]), Mul(scale, scales[c])));
     }
   }
 }
 
-// Returns the largest bits of them.
-inline I32 Int8Cache::ScaleWeights(int r, int visible) {
-  float* p = state_.scores(r);
-  I32 bits = AbsBits(Set(0.0f));
+inline void Int8Cache::PrepareWeights(const VectorBatch& batch) {
+  for (int t = 0, unit = 0; t < batch.tiles; ++t, unit += batch.count) {
+    alignas(64) float scales[kAttentionTile];
+    LoadScales(batch.tile + t * kAttentionTile,
+               state_.Visible(batch, batch.count - 1), scales);
+    for (int r = 0; r < batch.count; ++r) {
+      weights_.Scale(unit + r, scales, state_.Visible(batch, r),
+                     state_.scores(unit + r));
+    }
+  }
+  weights_.Quantize(batch.units(), state_.scores(0));
+}
+
+// Scales of V in a tile, zero for tokens that no vector sees.
+inline void Int8Cache::LoadScales(int tile, int visible, float* scales) const {
   for (int j = 0; j < kAttentionTile; j += kLanes) {
-    F32 weight = Set(0.0f);
+    F32 scale = Set(0.0f);
     if (j < visible) {
-      const float* scales = ScalesOf(state_.Values(tile_ + j)) + j % kBlock;
-      weight = Mul(Load(p + j), Load(scales));
-      if (j + kLanes > visible) weight = KeepFirst(weight, visible - j, 0.0f);
+      const float* from = ScalesOf(state_.Values(tile + j)) + j % kBlock;
+      scale = KeepFirst(Load(from), visible - j, 0.0f);
     }
-    Store(p + j, weight);
-    bits = Max(bits, AbsBits(weight));
-  }
-  return bits;
-}
-
-inline void Int8Cache::QuantizeWeights(int first, int count) {
-  alignas(64) float maxima[kRowBatch];
-  alignas(64) float inverse[kRowBatch];
-  for (int r = 0; r < count; r += kRowsReduced) {
-    I32 rows[kRowsReduced];
-    for (int i = 0; i < kRowsReduced; ++i) {
-      rows[i] =
-          r + i < count
-              ? ScaleWeights(r + i, state_.VisibleTokens(first + r + i, tile_))
-              : AbsBits(Set(0.0f));
-    }
-    ReduceMaxRows(rows, maxima + r);
-  }
-  for (int r = 0; r < count; r += kLanes) {
-    const F32 maximum = Load(maxima + r);
-    Store(u_scale_ + r, Div(maximum, Set(255.0f)));
-    Store(inverse + r, Div(Set(255.0f), maximum));
-  }
-  for (int r = 0; r < count; ++r) {
-    uint8_t* u = u_ + r * kAttentionTile;
-    const auto bits = __builtin_bit_cast(int32_t, maxima[r]);
-    const bool tiny = bits < kTinyMaximumBits;
-    if (tiny || bits >= kInfinityBits) {
-      u_scale_[r] = tiny ? 0.0f : __builtin_nanf("");
-      for (int j = 0; j < kAttentionTile; ++j) u[j] = 0;
-      continue;
-    }
-    const F32 factor = Set(inverse[r]);
-    const float* p = state_.scores(r);
-    for (int j = 0; j < kAttentionTile; j += kLanes) {
-      StoreUint8(u + j, Mul(Load(p + j), factor));
-    }
+    Store(scales + j, scale);
   }
 }
 
-inline void Int8Cache::AccumulateValues(int first, int count) {
-  QuantizeWeights(first, count);
-  ForTiles(count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
-    AccumulateTile<R, C>(first + row, row, column);
-  });
+inline void Int8Cache::AccumulateValues(const VectorBatch& batch, int number) {
+  const int unit = number * batch.count;
+  ForTiles(batch.count, padded_dim_ / kLanes,
+           [&]<int R, int C>(int row, int column) {
+             AccumulateTile<R, C>(batch.first + row, unit + row, column);
+           });
 }
 
 // The last vector of a row of V reaches beyond it, at most into the scales.
 template <int R, int C>
-void Int8Cache::AccumulateTile(int vector, int row, int column) {
+void Int8Cache::AccumulateTile(int vector, int unit, int column) {
   I32 acc[R][C];
   for (auto& line : acc) {
     for (I32& value : line) value = SetInt(0);
   }
+  state_.prefetch().Issue();
   const int64_t quad_bytes = int64_t{head_dim_} * kQuad;
   for (int j = 0; j < tokens_; j += kBlock) {
     const auto* codes =
         reinterpret_cast<const uint8_t*>(state_.Values(tile_ + j)) +
         column * kLanes * kQuad;
-    const uint8_t* u = u_ + row * kAttentionTile + j;
-    state_.prefetch().Issue();
+    const uint8_t* u = weights_.codes(unit) + j;
     for (int k = 0; k < kBlock; k += kQuad, codes += quad_bytes) {
       Bytes loaded[C];
       for (int c = 0; c < C; ++c) {
@@ -222,8 +196,8 @@ void Int8Cache::AccumulateTile(int vector, int row, int column) {
     }
   }
   for (int r = 0; r < R; ++r) {
-    const F32 scale = Set(u_scale_[row + r]);
-    const F32 rescale = Set(state_.rescale(row + r));
+    const F32 scale = Set(weights_.scale(unit + r));
+    const F32 rescale = Set(state_.rescale(unit + r));
     float* out = state_.out(vector + r) + column * kLanes;
     for (int c = 0; c < C; ++c) {
       Store(out + c * kLanes, Fma(ToFloat(acc[r][c]), scale,
