@@ -1,6 +1,5 @@
-// Kernels beside machine probes (kernel_bench_probes.cc) of the same run.
-// Rates count 2 operations per weight and row, bytes of packed weights or of
-// K and V read. Everything runs on two threads.
+// Attention beside machine probes (kernel_bench_probes.cc) of the same run.
+// Rates count bytes of K and V read, on two threads.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
@@ -30,41 +29,8 @@ std::vector<float> RandomFloats(size_t n) {
   return values;
 }
 
-std::unique_ptr<PackedMatrix> RandomWeights(Backend* backend, TensorType type,
-                                            int64_t rows, int64_t cols) {
-  const TensorTypeTraits& traits = TraitsOf(type);
-  // 0x11 everywhere is a small positive number in every format.
-  const std::vector<std::byte> data(
-      rows * cols / traits.block_elements * traits.block_bytes,
-      std::byte{0x11});
-  return *backend->Pack({type, rows, cols, data});
-}
-
 benchmark::Counter Rate(double per_iteration) {
   return {per_iteration * 1e-9, benchmark::Counter::kIsIterationInvariantRate};
-}
-
-void Linear(benchmark::State& state, Isa isa, TensorType type, int n) {
-  const int64_t rows = 3072, cols = 1536;
-  const auto backend = BackendFor(isa);
-  std::vector<std::unique_ptr<PackedMatrix>> matrices;
-  size_t bytes = 0;  // beyond the caches of one core, as in a model
-  while (bytes < (size_t{48} << 20)) {
-    matrices.push_back(RandomWeights(backend.get(), type, rows, cols));
-    bytes += matrices.back()->bytes();
-  }
-  const std::vector<float> x = RandomFloats(n * cols);
-  std::vector<float> out(n * rows);
-  for (auto _ : state) {
-    for (const auto& matrix : matrices) {
-      const LinearTarget target = {matrix.get(), out.data()};
-      backend->Linear(x.data(), n, {&target, 1});
-    }
-  }
-  const auto count = static_cast<double>(matrices.size());
-  state.counters["GB/s"] = Rate(static_cast<double>(bytes));
-  state.counters["GOPS"] =
-      Rate(2.0 * static_cast<double>(rows * cols * n) * count);
 }
 
 // Blocks as a model with many layers lays them out, on huge pages: a pass over
@@ -121,28 +87,10 @@ void Attention(benchmark::State& state, Isa isa, int context, int n) {
   state.counters["GFLOPS"] = Rate(4.0 * 64 * kHeads * pairs);
 }
 
-const std::vector<TensorType> kTypes = {
-    TensorType::kF32,  TensorType::kF16,  TensorType::kQ8_0,
-    TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0,
-    TensorType::kQ4_K, TensorType::kQ5_K, TensorType::kQ6_K};
-
 [[maybe_unused]] const bool registered = [] {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : kIsas) {
     if (!IsSupported(isa)) continue;
     const std::string name(IsaName(isa));
-    for (const TensorType type : kTypes) {
-      for (const int n : {1, 2, 4, 8, 64, 256}) {
-        if (isa == Isa::kScalar && (n > 1 || type != TensorType::kQ4_1)) {
-          continue;
-        }
-        const std::string linear = "Linear/" + std::string(TraitsOf(type).name);
-        benchmark::RegisterBenchmark(
-            (linear + "/rows:" + std::to_string(n) + "/" + name).c_str(),
-            [=](benchmark::State& state) { Linear(state, isa, type, n); })
-            ->UseRealTime()
-            ->Unit(benchmark::kMillisecond);
-      }
-    }
     for (const auto& [context, n] :
          {std::pair{128, 1}, {1024, 1}, {4096, 1}, {0, 512}, {2048, 64}}) {
       benchmark::RegisterBenchmark(

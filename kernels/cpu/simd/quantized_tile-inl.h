@@ -26,15 +26,15 @@ inline Bytes LoadQuad(const uint8_t* codes) {
     return LoadBytes(codes + 64 * kQuad);
   } else {
     const Bytes packed = LoadBytes(codes + 64 * (kQuad % 4));
-    const Bytes low = And(kQuad < 4 ? packed : Shift<-4>(packed), 0x0f);
+    const Bytes low = kQuad < 4 ? packed : Shift<-4>(packed);
     if constexpr (kBits == 4) {
-      return low;
+      return And(low, 0x0f);
     } else if constexpr (kBits == 5) {
       const Bytes high = LoadBytes(codes + 256);
-      return Or(low, And(Shift<4 - kQuad>(high), 0x10));
+      return Join(low, 0x0f, Shift<4 - kQuad>(high), 0x10);
     } else {
       const Bytes high = LoadBytes(codes + 256 + 64 * (kQuad / 4));
-      return Or(low, And(Shift<4 - 2 * (kQuad % 4)>(high), 0x30));
+      return Join(low, 0x0f, Shift<4 - 2 * (kQuad % 4)>(high), 0x30);
     }
   }
 }

@@ -141,7 +141,9 @@ inline Bytes LoadBytes(const uint8_t* p) {
 inline Bytes And(Bytes a, uint8_t mask) {
   return {_mm256_and_si256(a.v, _mm256_set1_epi8(static_cast<char>(mask)))};
 }
-inline Bytes Or(Bytes a, Bytes b) { return {_mm256_or_si256(a.v, b.v)}; }
+inline Bytes Join(Bytes low, uint8_t low_mask, Bytes high, uint8_t high_mask) {
+  return {_mm256_or_si256(And(low, low_mask).v, And(high, high_mask).v)};
+}
 template <int n>
 inline Bytes Shift(Bytes a) {
   if constexpr (n >= 0) {

@@ -124,7 +124,13 @@ inline Bytes Sub(Bytes a, uint8_t b) {
 inline Bytes And(Bytes a, uint8_t mask) {
   return {_mm512_and_si512(a.v, _mm512_set1_epi8(static_cast<char>(mask)))};
 }
-inline Bytes Or(Bytes a, Bytes b) { return {_mm512_or_si512(a.v, b.v)}; }
+// low & low_mask | high & high_mask; low_mask | high_mask = 2^n - 1.
+inline Bytes Join(Bytes low, uint8_t low_mask, Bytes high, uint8_t high_mask) {
+  constexpr int kSelect = 0xca;  // first ? second : third
+  const __m512i mask = _mm512_set1_epi8(static_cast<char>(low_mask));
+  return And({_mm512_ternarylogic_epi32(mask, low.v, high.v, kSelect)},
+             low_mask | high_mask);
+}
 template <int n>
 inline Bytes Shift(Bytes a) {
   if constexpr (n >= 0) {
@@ -170,11 +176,10 @@ inline I32 FinishDot(DotSum<kBits> sum, const int32_t* /*start*/) {
 // cycle, beside conversions and logic. A row of Q4_1 takes 8 + 1 + 2 of the
 // first per group and panel (8 / 11 of the peak at best), and 8 + 2 loads, too
 // many; two panels share the loads of activations: 8 / 2 + 2. 6 x 2 sums and
-// accumulators leave 8 registers; codes of 6 bits also keep the product of
-// their first half.
+// accumulators leave 8 registers.
 constexpr int kTileColumns = 2;
 template <int kBits>
-constexpr int kTileRows = kBits == 6 ? 4 : 6;
+constexpr int kTileRows = 6;
 
 }  // namespace baton::kernels::cpu::BATON_ISA
 

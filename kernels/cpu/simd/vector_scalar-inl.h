@@ -118,7 +118,10 @@ inline Bytes Sub(Bytes a, uint8_t b) {  // byte by byte, modulo 256
   return {difference};
 }
 inline Bytes And(Bytes a, uint8_t mask) { return {a.v & mask * 0x01010101u}; }
-inline Bytes Or(Bytes a, Bytes b) { return {a.v | b.v}; }
+// low & low_mask | high & high_mask; low_mask | high_mask = 2^n - 1.
+inline Bytes Join(Bytes low, uint8_t low_mask, Bytes high, uint8_t high_mask) {
+  return {And(low, low_mask).v | And(high, high_mask).v};
+}
 // Left for n > 0, right for n < 0; bits cross into neighbours: mask after.
 template <int n>
 inline Bytes Shift(Bytes a) {
