@@ -18,7 +18,7 @@ namespace {
 using kernels::Isa;
 
 constexpr int kTries = 7;
-constexpr int kChains = 10;  // hides the latency of two pipes
+constexpr int kChains = 12;
 constexpr int kSteps = 400'000;
 constexpr double kProbeSeconds = 0.05;
 
@@ -107,57 +107,81 @@ __attribute__((target("avx512f"))) void ReadAll512(const std::byte* from,
   Keep(sum);
 }
 
-__attribute__((target("avx2"))) void Int8Avx2() {
-  __m256i sum[kChains] = {};
-  const __m256i a = _mm256_set1_epi8(3), ones = _mm256_set1_epi16(1);
+// Twelve dependent chains side by side fill two pipes of latency 4. They are
+// assembly in fixed registers because a compiler would compute equal chains
+// once, or keep them in memory. Registers 12 to 15 are operands and scratch.
+#define BATON_CLOBBERED                                                   \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
+      "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+
+void ZeroRegisters() { asm volatile("vzeroall" : : : BATON_CLOBBERED); }
+
+void Int8Avx2() {
+  ZeroRegisters();
   for (int i = 0; i < kSteps; ++i) {
-#pragma GCC unroll 10
-    for (__m256i& s : sum) {
-      const __m256i pairs = _mm256_maddubs_epi16(a, _mm256_xor_si256(a, s));
-      s = _mm256_add_epi32(s, _mm256_madd_epi16(pairs, ones));
-    }
+    asm volatile(
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n\t"
+        "vpxor %%ymm15, %%ymm\\n, %%ymm13\n\t"
+        "vpmaddubsw %%ymm13, %%ymm15, %%ymm13\n\t"
+        "vpmaddwd %%ymm14, %%ymm13, %%ymm13\n\t"
+        "vpaddd %%ymm13, %%ymm\\n, %%ymm\\n\n\t"
+        ".endr"
+        :
+        :
+        : BATON_CLOBBERED);
   }
-  Keep(sum);
 }
 
-__attribute__((target("avx2,avxvnni"))) void Int8AvxVnni() {
-  __m256i sum[kChains] = {};
-  const __m256i a = _mm256_set1_epi8(3);
+void Int8AvxVnni() {
+  ZeroRegisters();
   for (int i = 0; i < kSteps; ++i) {
-#pragma GCC unroll 10
-    for (__m256i& s : sum) s = _mm256_dpbusd_avx_epi32(s, a, a);
+    asm volatile(
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n\t"
+        "%{vex%} vpdpbusd %%ymm15, %%ymm15, %%ymm\\n\n\t"
+        ".endr"
+        :
+        :
+        : BATON_CLOBBERED);
   }
-  Keep(sum);
 }
 
-__attribute__((target("avx512f,avx512vnni"))) void Int8Vnni() {
-  __m512i sum[kChains] = {};
-  const __m512i a = _mm512_set1_epi8(3);
+void Int8Vnni() {
+  ZeroRegisters();
   for (int i = 0; i < kSteps; ++i) {
-#pragma GCC unroll 10
-    for (__m512i& s : sum) s = _mm512_dpbusd_epi32(s, a, a);
+    asm volatile(
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n\t"
+        "vpdpbusd %%zmm15, %%zmm15, %%zmm\\n\n\t"
+        ".endr"
+        :
+        :
+        : BATON_CLOBBERED);
   }
-  Keep(sum);
 }
 
-__attribute__((target("avx2,fma"))) void Fma256() {
-  __m256 sum[kChains] = {};
-  const __m256 a = _mm256_set1_ps(0.5f);
+void Fma256() {
+  ZeroRegisters();
   for (int i = 0; i < kSteps; ++i) {
-#pragma GCC unroll 10
-    for (__m256& s : sum) s = _mm256_fmadd_ps(a, a, s);
+    asm volatile(
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n\t"
+        "vfmadd231ps %%ymm15, %%ymm15, %%ymm\\n\n\t"
+        ".endr"
+        :
+        :
+        : BATON_CLOBBERED);
   }
-  Keep(sum);
 }
 
-__attribute__((target("avx512f"))) void Fma512() {
-  __m512 sum[kChains] = {};
-  const __m512 a = _mm512_set1_ps(0.5f);
+void Fma512() {
+  ZeroRegisters();
   for (int i = 0; i < kSteps; ++i) {
-#pragma GCC unroll 10
-    for (__m512& s : sum) s = _mm512_fmadd_ps(a, a, s);
+    asm volatile(
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11\n\t"
+        "vfmadd231ps %%zmm15, %%zmm15, %%zmm\\n\n\t"
+        ".endr"
+        :
+        :
+        : BATON_CLOBBERED);
   }
-  Keep(sum);
 }
 
 double Peak(int threads, int lanes, void (*probe)()) {
