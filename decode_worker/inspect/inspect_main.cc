@@ -8,6 +8,7 @@
 #include "common/config/config_values.h"
 #include "common/model_file/gguf.h"
 #include "decode_worker/inspect/model_report.h"
+#include "kernels/cpu/cpu_backend.h"
 #include "nlohmann/json.hpp"
 
 namespace baton {
@@ -55,6 +56,12 @@ std::string ToJson(const ModelReport& report,
                                     {"tensors", total.tensors},
                                     {"elements", total.elements},
                                     {"bytes", total.bytes}});
+  }
+  json["weights"] = Json::object();
+  for (const ModelReport::WeightMemory& weights : report.weights) {
+    json["weights"][std::string(WeightFormatName(weights.format))] = {
+        {"memory_bytes", weights.bytes},
+        {"int8_matrices", weights.int8_matrices}};
   }
   if (report.config) {
     json["config"] = ConfigJson(*report.config);
@@ -111,7 +118,7 @@ int Run(int argc, char** argv) {
   }
   const auto file = GgufFile::Open(path);
   if (!file.ok()) return Fail(file.status());
-  const ModelReport report = ModelReport::Of(**file);
+  const ModelReport report = ModelReport::Of(**file, kernels::CpuPackedBytes);
   const std::string text =
       json ? ToJson(report, pool_bytes) : ToText(report, pool_bytes);
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -33,9 +33,40 @@ std::vector<ModelReport::TypeTotal> TotalsByType(const GgufFile& file) {
   return totals;
 }
 
+// Nothing when the file cannot be loaded in this format.
+std::optional<ModelReport::WeightMemory> MemoryOf(
+    const GgufFile& file, WeightFormat format,
+    ModelReport::PackedBytes packed_bytes) {
+  if (!CheckWeightFormat(file, format).ok()) return std::nullopt;
+  ModelReport::WeightMemory memory = {.format = format};
+  bool valid = true;
+  const auto add_matrix = [&](const GgufTensor& tensor, bool as_int8) {
+    const kernels::MatrixShape shape = {
+        .type = KeptType(tensor, WeightFormat::kFile),
+        .rows = static_cast<int64_t>(tensor.shape[1]),
+        .cols = static_cast<int64_t>(tensor.shape[0]),
+        .as_int8 = as_int8};
+    valid = valid && kernels::ValidateShape(shape).ok();
+    if (valid) memory.bytes += packed_bytes(shape);
+    memory.int8_matrices += as_int8 ? 1 : 0;
+  };
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (tensor.shape.size() == 1) {
+      memory.bytes += tensor.data.size();
+    } else {
+      add_matrix(tensor, KeptType(tensor, format) == kernels::TensorType::kI8);
+    }
+  }
+  if (ConvertsTiedOutput(file, format)) {
+    add_matrix(*file.FindTensor("token_embd.weight"), /*as_int8=*/true);
+  }
+  if (!valid) return std::nullopt;
+  return memory;
+}
+
 }  // namespace
 
-ModelReport ModelReport::Of(const GgufFile& file) {
+ModelReport ModelReport::Of(const GgufFile& file, PackedBytes packed_bytes) {
   ModelReport report;
   report.path = file.path();
   report.file_bytes = file.file_bytes();
@@ -49,7 +80,14 @@ ModelReport ModelReport::Of(const GgufFile& file) {
   auto config = ModelConfig::FromGguf(file);
   if (config.ok()) {
     const absl::Status tensors = CheckTensors(file, *config);
-    if (!tensors.ok()) refuse(tensors);
+    if (!tensors.ok()) {
+      refuse(tensors);
+    } else {
+      for (const auto format : {WeightFormat::kFile, WeightFormat::kInt8}) {
+        const auto memory = MemoryOf(file, format, packed_bytes);
+        if (memory) report.weights.push_back(*memory);
+      }
+    }
     report.config = *std::move(config);
   } else {
     refuse(config.status());

@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "common/model/model.h"
 #include "common/model_file/gguf.h"
 #include "common/tokens/token.h"
+#include "common/weights/load_options.h"
 #include "kernels/api/kv_layout.h"
+#include "kernels/api/tensor.h"
 
 namespace baton {
 
@@ -31,7 +34,16 @@ struct ModelReport {
     std::vector<TokenId> end_of_generation;
   };
 
-  static ModelReport Of(const GgufFile& file);
+  // Packed weights in memory.
+  struct WeightMemory {
+    WeightFormat format = WeightFormat::kFile;
+    uint64_t bytes = 0;
+    uint64_t int8_matrices = 0;  // converted ones
+  };
+  // Memory that a backend takes for a matrix of a valid shape.
+  using PackedBytes = absl::FunctionRef<size_t(const kernels::MatrixShape&)>;
+
+  static ModelReport Of(const GgufFile& file, PackedBytes packed_bytes);
 
   // Bytes of one token's K and V in all layers, scales included; 0 without a
   // configuration.
@@ -44,6 +56,7 @@ struct ModelReport {
   std::string architecture;           // as the file says, "" when it does not
   std::optional<ModelConfig> config;  // when the architecture is served
   std::vector<TypeTotal> types;       // by bytes, descending
+  std::vector<WeightMemory> weights;  // formats in which the file can be loaded
   std::optional<TokenizerFacts> tokenizer;
   bool chat_template = false;
   std::vector<std::string> refusals;  // empty: Baton serves the file

@@ -3,6 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/strings.h"
 #include "decode_worker/inspect/model_report.h"
 
 namespace baton {
@@ -92,6 +93,14 @@ std::string ToText(const ModelReport& report,
          absl::StrFormat("%d, %.1f M weights, %s", total.tensors,
                          static_cast<double>(total.elements) / 1e6,
                          Size(total.bytes)));
+  }
+  for (const ModelReport::WeightMemory& weights : report.weights) {
+    std::string text = Size(weights.bytes) + " in memory";
+    if (weights.int8_matrices > 0) {
+      absl::StrAppendFormat(&text, ", %d matrices made int8",
+                            weights.int8_matrices);
+    }
+    Line(&out, StrCat("weights ", WeightFormatName(weights.format)), text);
   }
   if (report.tokenizer) AppendTokenizer(*report.tokenizer, &out);
   Line(&out, "chat template", report.chat_template ? "yes" : "none");

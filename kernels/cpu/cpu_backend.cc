@@ -211,4 +211,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
   return MakeTableBackend(IsaName(isa), TableOf(isa), options.threads);
 }
 
+size_t CpuPackedBytes(const MatrixShape& shape) {
+  return cpu::PackedPanels::StorageBytes(shape);
+}
+
 }  // namespace baton::kernels

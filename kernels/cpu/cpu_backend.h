@@ -1,6 +1,7 @@
 #ifndef BATON_KERNELS_CPU_CPU_BACKEND_H_
 #define BATON_KERNELS_CPU_CPU_BACKEND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -40,6 +41,10 @@ constexpr int kMaxThreads = 256;
 // out of range, FAILED_PRECONDITION when the machine lacks the instruction set.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
     const CpuOptions& options);
+
+// Memory that a packed matrix of this shape takes.
+// Requires: ValidateShape(shape) is OK.
+size_t CpuPackedBytes(const MatrixShape& shape);
 
 }  // namespace baton::kernels
 

@@ -48,6 +48,7 @@ TEST(InspectTest, PrintsTextAndEndsWellForAServedModel) {
   const Outcome outcome = Inspect(Write("good", Quantised()) + " --kv 1MiB");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.output, HasSubstr("architecture    llama\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("weights file    "));
   EXPECT_THAT(outcome.output, HasSubstr("1.0 MiB hold 4096 tokens"));
   EXPECT_THAT(outcome.output, HasSubstr("served          yes\n"));
 }
@@ -66,6 +67,15 @@ TEST(InspectTest, JsonHasTheSameFacts) {
   EXPECT_EQ(json["kv_cache"]["i8"]["bytes_per_token"], 160);
   EXPECT_EQ(json["kv_cache"]["i8"]["pool_tokens"], 48);
   EXPECT_EQ(json["tokenizer"]["eos"], 2);
+}
+
+TEST(InspectTest, TellsWhatInt8WeightsWouldTake) {
+  const std::string path = Write("float", TinyModel({}));
+  EXPECT_THAT(Inspect(path).output, HasSubstr(", 7 matrices made int8\n"));
+  const auto json = nlohmann::json::parse(Inspect("--json " + path).output);
+  EXPECT_EQ(json["weights"]["int8"]["int8_matrices"], 7);
+  EXPECT_LT(json["weights"]["int8"]["memory_bytes"],
+            json["weights"]["file"]["memory_bytes"]);
 }
 
 TEST(InspectTest, JsonSurvivesInvalidUtf8) {

@@ -16,13 +16,18 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+// A backend that keeps rows as they are.
+size_t FileBytes(const kernels::MatrixShape& shape) {
+  return shape.rows * kernels::RowBytes(shape.packed_type(), shape.cols);
+}
+
 ModelReport Report(const GgufWriter& writer) {
   const std::string content = writer.Serialize();
   const auto file = GgufFile::Parse(
       {reinterpret_cast<const std::byte*>(content.data()), content.size()},
       "memory");
   EXPECT_TRUE(file.ok()) << file.status();
-  return file.ok() ? ModelReport::Of(**file) : ModelReport();
+  return file.ok() ? ModelReport::Of(**file, FileBytes) : ModelReport();
 }
 
 GgufWriter Quantised() {
@@ -40,6 +45,37 @@ TEST(ModelReportTest, CountsTensorsByType) {
   EXPECT_EQ(report.types[1].bytes, 272u * 64 / 32 * 34);
   EXPECT_EQ(report.types[2].type, "F32");
   EXPECT_EQ(report.types[2].tensors, 5u);
+}
+
+TEST(ModelReportTest, TellsWhatWeightsTakeInMemory) {
+  const ModelReport quantised = Report(Quantised());
+  ASSERT_EQ(quantised.weights.size(), 1u);  // nothing to make int8
+  EXPECT_EQ(quantised.weights[0].format, WeightFormat::kFile);
+  EXPECT_EQ(quantised.weights[0].int8_matrices, 0u);
+  EXPECT_EQ(quantised.weights[0].bytes,
+            2u * 36 * 1024 / 32 * 20 + 272u * 64 / 32 * 34 + 5 * 64 * 4);
+
+  // Per layer 12,288 weights of attention, 24,576 of the feed-forward part.
+  constexpr uint64_t kVectors = 5 * 64 * 4, kEmbedding = 272 * 64 * 4;
+  constexpr uint64_t kOutput = 272 * (64 + 4);
+  constexpr uint64_t kAttention = 2 * 12288 * 4;
+  constexpr uint64_t kFeedForward = 2 * (2 * 128 * (64 + 4) + 64 * (128 + 4));
+  for (const bool untied : {false, true}) {
+    const ModelReport f32 = Report(TinyModel({.untied = untied}));
+    ASSERT_EQ(f32.weights.size(), 2u);
+    EXPECT_EQ(f32.weights[0].bytes, kVectors + (untied ? 2 : 1) * kEmbedding +
+                                        kAttention + 2 * 24576 * 4);
+    EXPECT_EQ(f32.weights[1].format, WeightFormat::kInt8);
+    EXPECT_EQ(f32.weights[1].int8_matrices, 7u);  // the output's copy too
+    EXPECT_EQ(f32.weights[1].bytes,
+              kVectors + kEmbedding + kOutput + kAttention + kFeedForward);
+  }
+}
+
+TEST(ModelReportTest, TellsNoMemoryOfARefusedFile) {
+  GgufWriter writer = Quantised();
+  writer.RemoveTensor("output_norm.weight");
+  EXPECT_THAT(Report(writer).weights, IsEmpty());
 }
 
 TEST(ModelReportTest, KnowsTokenizerAndTemplate) {
