@@ -76,19 +76,57 @@ SpanResult Draw(const StepSpan& span, absl::Span<const float> logits,
   return result;
 }
 
+// Hands out the logits of a pass row by row, in order, and computes as many at
+// once as fit the memory meant for them: a row shares the output matrix with
+// its neighbours.
+class LogitRows {
+ public:
+  // `rows`: how many there are in all.
+  LogitRows(const Model& model, Model::Scratch* scratch, int rows, size_t bytes)
+      : model_(model),
+        scratch_(scratch),
+        vocabulary_(static_cast<size_t>(model.config().vocabulary)),
+        rows_(rows),
+        most_(static_cast<int>(std::clamp<size_t>(
+            bytes / (vocabulary_ * sizeof(float)), 1, std::max(rows, 1)))) {}
+
+  absl::Span<const float> Next() {
+    if (next_ == end_) {
+      first_ = next_;
+      end_ = next_ + std::min(most_, rows_ - next_);
+      logits_ = model_.Logits(scratch_, first_, end_ - first_);
+    }
+    const auto row = static_cast<size_t>(next_++ - first_);
+    return {logits_ + row * vocabulary_, vocabulary_};
+  }
+
+ private:
+  const Model& model_;
+  Model::Scratch* scratch_;
+  const size_t vocabulary_;
+  const int rows_;
+  const int most_;  // at once
+  int next_ = 0;
+  int first_ = 0;  // of those at logits_
+  int end_ = 0;
+  const float* logits_ = nullptr;
+};
+
 }  // namespace
 
 struct Engine::Buffers {
   uint32_t max_rows;
+  size_t logit_bytes;
   std::unique_ptr<Model::Scratch> scratch;
   std::vector<ForwardSpan> forward;
   std::unique_ptr<bool[]> finite;  // [max_rows]
 };
 
-Engine::Engine(const Model* model, uint32_t max_rows)
+Engine::Engine(const Model* model, uint32_t max_rows, size_t logit_bytes)
     : model_(model), buffers_(std::make_unique<Buffers>()) {
   BATON_CHECK(max_rows > 0);
   buffers_->max_rows = max_rows;
+  buffers_->logit_bytes = logit_bytes;
   buffers_->scratch = model->NewScratch(static_cast<int>(max_rows));
   buffers_->finite = std::make_unique<bool[]>(max_rows);
 }
@@ -119,20 +157,23 @@ absl::StatusOr<StepResult> Engine::Step(absl::Span<const StepSpan> spans) {
   const absl::Span<bool> finite(buffers_->finite.get(), spans.size());
   model_->Forward(buffers_->forward, buffers_->scratch.get(), finite);
 
-  const auto vocabulary = static_cast<size_t>(config.vocabulary);
-  const float* logits = buffers_->scratch->logits();
+  const auto draws =
+      std::count_if(spans.begin(), spans.end(),
+                    [](const StepSpan& span) { return !span.draws.empty(); });
+  LogitRows logits(*model_, buffers_->scratch.get(), static_cast<int>(draws),
+                   buffers_->logit_bytes);
+  result.spans.reserve(spans.size());
   for (size_t i = 0; i < spans.size(); ++i) {
-    const bool draws = !spans[i].draws.empty();
+    absl::Span<const float> row;
+    if (!spans[i].draws.empty()) row = logits.Next();
     if (!finite[i]) {
       result.spans.push_back(
           {absl::InternalError("NaN or infinity in the activations"), {}});
-    } else if (draws) {
-      result.spans.push_back(
-          Draw(spans[i], {logits, vocabulary}, model_->backend()));
+    } else if (!row.empty()) {
+      result.spans.push_back(Draw(spans[i], row, model_->backend()));
     } else {
       result.spans.emplace_back();
     }
-    if (draws) logits += vocabulary;
   }
   result.elapsed = MonotonicNow() - start;
   return result;

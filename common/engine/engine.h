@@ -23,7 +23,7 @@ struct DrawRequest {
   std::shared_ptr<const SamplingParams> params;
   TokenCounts counts;
   uint32_t choice = 0;
-  uint64_t position = 0;           // see DrawContext
+  uint64_t position = 0;  // see DrawContext
   std::vector<TokenId> banned;
 };
 
@@ -32,8 +32,8 @@ struct DrawRequest {
 struct StepSpan {
   std::vector<TokenId> tokens;
   uint32_t first_position = 0;
-  std::vector<std::byte*> blocks;   // cover first_position + tokens.size()
-  std::vector<DrawRequest> draws;   // from the last row; empty: no logits
+  std::vector<std::byte*> blocks;  // cover first_position + tokens.size()
+  std::vector<DrawRequest> draws;  // from the last row; empty: no logits
 };
 
 // One result per span, in order.
@@ -52,9 +52,13 @@ struct StepResult {
 // overlap; workers call it from their compute thread.
 class Engine {
  public:
+  static constexpr size_t kLogitBytes = size_t{16} << 20;
+
   // `model` and its backend outlive the engine. `max_rows` bounds the rows of
-  // one step and sizes the activation buffers once.
-  Engine(const Model* model, uint32_t max_rows);
+  // one step and sizes the activation buffers once; `logit_bytes` bounds the
+  // logits that exist at one time, but for a single row.
+  Engine(const Model* model, uint32_t max_rows,
+         size_t logit_bytes = kLogitBytes);
   ~Engine();
 
   // INVALID_ARGUMENT when the rows exceed max_rows, a span is empty, a token

@@ -31,18 +31,16 @@ class FloatBuffer {
 };
 
 // The buffers of one forward pass, for up to `max_rows` rows. Logits grow with
-// the rows that are asked for.
+// the rows that are asked for at once.
 class Activations final : public Model::Scratch {
  public:
   Activations(const ModelConfig& config, int max_rows);
-
-  const float* logits() const override { return logit_values.data(); }
 
   const int max_rows;
   FloatBuffer residual;            // [rows, width]; at last only wanted rows
   FloatBuffer query;               // [rows, heads * head_dim]
   FloatBuffer attention;           // [rows, heads * head_dim]
-  FloatBuffer logit_values;        // [rows wanted, vocabulary]
+  FloatBuffer logits;              // [rows asked for, vocabulary]
   FloatBuffer cos;                 // [rows, rotary_dims / 2]
   FloatBuffer sin;                 // [rows, rotary_dims / 2]
   std::unique_ptr<bool[]> finite;  // [rows]

@@ -30,7 +30,7 @@ void LlamaForward::Run(absl::Span<const ForwardSpan> spans,
     LastLayer(weights_.layers[last], last);
   }
   CheckFinite(spans, finite);
-  Logits();
+  FinalNorm();
 }
 
 void LlamaForward::Gather(absl::Span<const ForwardSpan> spans) {
@@ -156,15 +156,21 @@ void LlamaForward::CheckFinite(absl::Span<const ForwardSpan> spans,
   }
 }
 
-void LlamaForward::Logits() {
-  const int count = static_cast<int>(act_->wanted.size());
-  if (count == 0) return;
-  backend_->RmsNorm(act_->residual.data(), weights_.output_norm.data(), count,
-                    config_.width, config_.rms_epsilon, act_->residual.data());
-  act_->logit_values.Reserve(static_cast<size_t>(count) * config_.vocabulary);
+void LlamaForward::FinalNorm() {
+  backend_->RmsNorm(act_->residual.data(), weights_.output_norm.data(),
+                    static_cast<int>(act_->wanted.size()), config_.width,
+                    config_.rms_epsilon, act_->residual.data());
+}
+
+const float* LlamaForward::Logits(int first, int count) {
+  BATON_CHECK(first >= 0 && count >= 0 &&
+              first + count <= static_cast<int>(act_->wanted.size()));
+  act_->logits.Reserve(static_cast<size_t>(count) * config_.vocabulary);
   const kernels::LinearTarget logits[] = {
-      {&weights_.output_matrix(), act_->logit_values.data()}};
-  backend_->Linear(act_->residual.data(), count, logits);
+      {&weights_.output_matrix(), act_->logits.data()}};
+  const size_t width = static_cast<size_t>(config_.width);
+  backend_->Linear(act_->residual.data() + first * width, count, logits);
+  return act_->logits.data();
 }
 
 }  // namespace baton

@@ -14,7 +14,7 @@ namespace baton {
 // One pass of a Llama decoder (Touvron et al., 2023): pre-norm residual
 // layers of grouped-query attention with RoPE on adjacent pairs (GGUF stores
 // the query and key rows in that order) and a SiLU-gated feed-forward part.
-// Refers to its arguments; used for one pass.
+// Refers to its arguments.
 class LlamaForward {
  public:
   LlamaForward(const ModelConfig& config, const kernels::KvLayout& layout,
@@ -23,6 +23,8 @@ class LlamaForward {
 
   // As Model::Forward.
   void Run(absl::Span<const ForwardSpan> spans, absl::Span<bool> finite);
+  // As Model::Logits, after Run().
+  const float* Logits(int first, int count);
 
  private:
   void Gather(absl::Span<const ForwardSpan> spans);
@@ -35,7 +37,7 @@ class LlamaForward {
   void KeepWantedRows();
   void CheckFinite(absl::Span<const ForwardSpan> spans,
                    absl::Span<bool> finite);
-  void Logits();
+  void FinalNorm();
 
   const ModelConfig& config_;
   const kernels::KvLayout& layout_;

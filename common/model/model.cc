@@ -43,6 +43,11 @@ std::string Fingerprint(const std::string& file_digest,
 }  // namespace
 
 struct Model::Impl {
+  LlamaForward Pass(Scratch* scratch) const {
+    return {config, layout,  weights,
+            rope,   backend, static_cast<Activations*>(scratch)};
+  }
+
   ModelConfig config;
   kernels::KvLayout layout;
   kernels::Backend* backend;
@@ -91,9 +96,11 @@ std::unique_ptr<Model::Scratch> Model::NewScratch(int max_rows) const {
 void Model::Forward(absl::Span<const ForwardSpan> spans, Scratch* scratch,
                     absl::Span<bool> finite) const {
   BATON_CHECK(finite.size() == spans.size());
-  LlamaForward(impl_->config, impl_->layout, impl_->weights, impl_->rope,
-               impl_->backend, static_cast<Activations*>(scratch))
-      .Run(spans, finite);
+  impl_->Pass(scratch).Run(spans, finite);
+}
+
+const float* Model::Logits(Scratch* scratch, int first, int count) const {
+  return impl_->Pass(scratch).Logits(first, count);
 }
 
 }  // namespace baton

@@ -75,13 +75,17 @@ class Model {
   class Scratch;
   std::unique_ptr<Scratch> NewScratch(int max_rows) const;
 
-  // Appends KV for every row and computes the wanted logits into
-  // scratch->logits(), rows in span order, [rows wanted, vocabulary].
+  // Appends KV for every row and leaves the wanted rows ready for Logits().
   // finite[i] tells whether what span i computed was free of NaN and infinity:
   // the keys and values of all its rows, the residuals of those with logits.
   // Arguments were validated by the caller (Engine).
   void Forward(absl::Span<const ForwardSpan> spans, Scratch* scratch,
                absl::Span<bool> finite) const;
+
+  // Logits of `count` wanted rows of the last Forward with this scratch, from
+  // the `first` on, counted in span order: [count, vocabulary], valid until the
+  // next call. Their memory grows with the largest count asked for.
+  const float* Logits(Scratch* scratch, int first, int count) const;
 
  private:
   Model();
@@ -93,7 +97,6 @@ class Model {
 class Model::Scratch {
  public:
   virtual ~Scratch() = default;
-  virtual const float* logits() const = 0;
 };
 
 }  // namespace baton

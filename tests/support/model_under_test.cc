@@ -55,8 +55,11 @@ void ForEachLogits(const Model& model, absl::Span<const TokenId> tokens,
     bool finite = false;
     model.Forward({&span, 1}, scratch.get(), {&finite, 1});
     BATON_CHECK(finite);
-    for (int i = std::max(0, first_wanted - first); i < rows; ++i) {
-      visit(first + i, {scratch->logits() + i * vocabulary, vocabulary});
+    if (!wanted) continue;
+    const int begin = std::max(0, first_wanted - first);
+    const float* logits = model.Logits(scratch.get(), begin, rows - begin);
+    for (int i = begin; i < rows; ++i, logits += vocabulary) {
+      visit(first + i, {logits, vocabulary});
     }
   }
 }

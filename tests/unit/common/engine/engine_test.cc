@@ -140,6 +140,29 @@ TEST_F(EngineTest, AReadOfAFreedBlockIsDetected) {
             absl::StatusCode::kInternal);
 }
 
+TEST_F(EngineTest, LittleMemoryForLogitsChangesNothing) {
+  std::vector<StepSpan> spans;
+  for (TokenId i = 0; i < 7; ++i) {
+    spans.push_back(Span({1, 20 + i}, {Draw(Greedy(true), 2)}));
+    if (i % 2 == 0) spans.push_back(Span({30 + i}, {}));
+  }
+  const auto at_once = engine_->Step(spans);
+  ASSERT_TRUE(at_once.ok()) << at_once.status();
+  for (const size_t rows : {0, 1, 2, 3}) {
+    Engine engine(loaded_.model.get(), kMaxRows, rows * 272 * sizeof(float));
+    const auto in_parts = engine.Step(spans);
+    ASSERT_TRUE(in_parts.ok()) << in_parts.status();
+    for (size_t i = 0; i < spans.size(); ++i) {
+      const auto& expected = at_once->spans[i].draws;
+      const auto& actual = in_parts->spans[i].draws;
+      ASSERT_EQ(actual.size(), expected.size());
+      if (actual.empty()) continue;
+      EXPECT_EQ(actual[0].token, expected[0].token);
+      EXPECT_EQ(actual[0].logprob, expected[0].logprob);
+    }
+  }
+}
+
 TEST_F(EngineTest, NonfiniteRowsFailTheirSpanOnly) {
   std::vector<StepSpan> spans;
   spans.push_back(Span({1, 2}, {Draw(Greedy(true), 2)}));

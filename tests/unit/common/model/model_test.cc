@@ -164,8 +164,14 @@ TEST(ModelTest, WantedLogitsComeInSpanOrder) {
   std::vector<float> expected = LogitsOf(model, first, 3);
   const std::vector<float> of_third = LogitsOf(model, third, 2);
   expected.insert(expected.end(), of_third.begin() + 272, of_third.end());
-  EXPECT_EQ(std::vector<float>(scratch->logits(), scratch->logits() + 4 * 272),
-            expected);
+  const float* logits = model.Logits(scratch.get(), 0, 4);
+  EXPECT_EQ(std::vector<float>(logits, logits + 4 * 272), expected);
+  // Any part of them, in any order.
+  for (const int row : {2, 0, 3, 1}) {
+    logits = model.Logits(scratch.get(), row, row == 3 ? 1 : 2);
+    EXPECT_EQ(logits[271], expected[row * 272 + 271]);
+    EXPECT_EQ(logits[0], expected[row * 272]);
+  }
 }
 
 TEST(ModelTest, NonfiniteRowsAreToldPerSpan) {
@@ -184,9 +190,9 @@ TEST(ModelTest, NonfiniteRowsAreToldPerSpan) {
   EXPECT_FALSE(finite[0]);
   EXPECT_TRUE(finite[1]);
   const std::vector<float> alone = LogitsOf(model, good, 2);
-  EXPECT_EQ(
-      std::vector<float>(scratch->logits() + 272, scratch->logits() + 2 * 272),
-      std::vector<float>(alone.begin() + 272, alone.end()));
+  const float* logits = model.Logits(scratch.get(), 1, 1);
+  EXPECT_EQ(std::vector<float>(logits, logits + 272),
+            std::vector<float>(alone.begin() + 272, alone.end()));
 }
 
 TEST(ModelTest, NonfiniteWeightsAreRefused) {
