@@ -82,6 +82,10 @@ class Cluster : public WorkerDirectory {
   void RouterFault(FaultKind kind, Random random);
   void DrainWorker(size_t place, Duration patience, Duration downtime);
   void JumpClock(Random random);
+  void RemoveMember(Random random);
+  void BreakWorker(Random random);
+  // Whether routers shut it out.
+  void WatchBroken(size_t place);
   void Partition(Random random);
   std::string AnyProcess(Random* random) const;
   void Heal();

@@ -45,6 +45,9 @@ void Cluster::PlanFaults() {
   }
   Plan(FaultKind::kClockJump, [this](Random random) { JumpClock(random); });
   Plan(FaultKind::kPartition, [this](Random random) { Partition(random); });
+  Plan(FaultKind::kMembership, [this](Random random) { RemoveMember(random); });
+  Plan(FaultKind::kBrokenWorker,
+       [this](Random random) { BreakWorker(random); });
 }
 
 // Each worker in turn, prefill and decode alternating, with time for the last
@@ -182,6 +185,35 @@ void Cluster::Partition(Random random) {
   if (!outward || both) partitions_.Block(other, one, until);
 }
 
+void Cluster::RemoveMember(Random random) {
+  RouterProcess* router = routers_[random.Below(routers_.size())].get();
+  if (router == nullptr || router->dead() || router->draining()) return;
+  router->Remove(random.Below(size()),
+                 random.Between(milliseconds(1), scenario_.plan.max_downtime));
+}
+
+void Cluster::BreakWorker(Random random) {
+  const size_t place = random.Below(size());
+  WorkerProcess* worker = Worker(place);
+  if (worker == nullptr || worker->dead()) return;
+  monitor_.Count("workers broken");
+  worker->Break();
+  WatchBroken(place);
+}
+
+void Cluster::WatchBroken(size_t place) {
+  if (healed_) return;
+  for (const auto& router : routers_) {
+    if (router == nullptr || router->dead()) continue;
+    for (const v1::WorkerInfo& worker : router->core().Workers()) {
+      if (worker.address() == name(place) && worker.state() == "circuit_open") {
+        monitor_.Count("looks at breakers of broken workers, open");
+      }
+    }
+  }
+  events_.After(milliseconds(500), [this, place] { WatchBroken(place); });
+}
+
 void Cluster::Heal() {
   healed_ = true;
   network_.Heal();
@@ -196,7 +228,10 @@ void Cluster::Heal() {
     if (worker != nullptr && Worker(place) != nullptr) worker->Heal();
     StartWorker(place);
   }
-  for (size_t i = 0; i < routers_.size(); ++i) StartRouter(i);
+  for (size_t i = 0; i < routers_.size(); ++i) {
+    if (routers_[i] != nullptr && !routers_[i]->dead()) routers_[i]->Heal();
+    StartRouter(i);
+  }
   if (monitor_.tracing()) monitor_.Trace("cluster", "healed");
 }
 

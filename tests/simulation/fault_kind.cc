@@ -12,7 +12,7 @@ constexpr std::string_view kNames[kFaultKinds] = {
     "session-break", "partition",       "command-repeat", "link-break",
     "link-stall",    "bit-flip",        "send-error",     "duplicate",
     "step-stall",    "numeric-failure", "cancel",         "short-deadline",
-    "slow-client",
+    "slow-client",   "membership",      "broken-worker",
 };
 
 }  // namespace

@@ -34,8 +34,12 @@ enum class FaultKind : uint8_t {
   kCancel,
   kShortDeadline,
   kSlowClient,  // a client stops reading and is cut off
+  kMembership,  // a router is told that a worker is gone, and later that it is
+                // there
+  kBrokenWorker,  // opens no landing and no transfer until it is replaced or
+                  // healed
 };
-inline constexpr int kFaultKinds = 21;
+inline constexpr int kFaultKinds = 23;
 
 std::string_view Name(FaultKind kind);  // "worker-crash"
 

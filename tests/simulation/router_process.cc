@@ -123,6 +123,45 @@ void RouterProcess::BreakSession(size_t place) {
   if (session.decode) session.decode->Break();
 }
 
+void RouterProcess::Remove(size_t place, Duration pause) {
+  main_thread_.Post([this, place, pause] {
+    Session& session = sessions_[place];
+    if (!session.member) return;
+    environment_.monitor->Count("workers removed");
+    session.member = session.up = false;
+    if (session.prefill) {
+      session.prefill->Break();
+      session.prefill->CloseRouterEnd();
+    }
+    if (session.decode) {
+      session.decode->Break();
+      session.decode->CloseRouterEnd();
+    }
+    session.prefill = nullptr;
+    session.decode = nullptr;
+    Handle(router::WorkerRemoved{IndexOf(place)});
+    Later(pause, [this, place] {
+      main_thread_.Post([this, place] { AddAgain(place); });
+    });
+  });
+}
+
+void RouterProcess::Heal() {
+  for (size_t place = 0; place < sessions_.size(); ++place) {
+    main_thread_.Post([this, place] { AddAgain(place); });
+  }
+}
+
+void RouterProcess::AddAgain(size_t place) {
+  Session& session = sessions_[place];
+  if (session.member) return;
+  session.member = true;
+  ++session.memberships;
+  Handle(router::WorkerAdded{IndexOf(place), directory_->role(place),
+                             directory_->name(place)});
+  if (!dead()) Connect(place);
+}
+
 void RouterProcess::Post(router::Event event) {
   main_thread_.Post([this, event = std::move(event)] { Handle(event); });
 }
@@ -293,10 +332,14 @@ void RouterProcess::Connect(
 }
 
 void RouterProcess::ReconnectLater(size_t place) {
-  Later(
-      random_.Between(std::chrono::milliseconds(20),
-                      std::chrono::milliseconds(500)),
-      [this, place] { main_thread_.Post([this, place] { Connect(place); }); });
+  Later(random_.Between(std::chrono::milliseconds(20),
+                        std::chrono::milliseconds(500)),
+        [this, place, of = sessions_[place].memberships] {
+          main_thread_.Post([this, place, of] {
+            const Session& session = sessions_[place];
+            if (session.member && session.memberships == of) Connect(place);
+          });
+        });
 }
 
 template <class Event>

@@ -57,6 +57,9 @@ class RouterProcess : public Process {
   bool draining() const { return draining_; }
   // The connection to a worker breaks, if there is one.
   void BreakSession(size_t place);
+  // The worker is no member any more, for so long or until Heal().
+  void Remove(size_t place, Duration pause);
+  void Heal();
 
   const router::RouterCore& core() const { return core_; }
   // Without work, a session may start about a step's tokens: empty, or the
@@ -66,6 +69,8 @@ class RouterProcess : public Process {
  private:
   struct Session {
     uint64_t number = 0;
+    bool member = true;
+    uint64_t memberships = 1;
     bool up = false;
     uint64_t step_tokens = 0;
     uint64_t started_tokens = 0;
@@ -87,6 +92,7 @@ class RouterProcess : public Process {
   void Do(router::CloseSession action);
   void Do(router::OpenSession action);
 
+  void AddAgain(size_t place);
   void Connect(size_t place);
   void ReconnectLater(size_t place);
   template <class Command, class Event>

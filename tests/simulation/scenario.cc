@@ -146,8 +146,11 @@ uint32_t MostTimes(FaultKind kind) {
 
 FaultPlan DrawPlan(Random random) {
   FaultPlan plan;
-  for (FaultKind kind : FaultSet::All().Kinds()) {
+  const auto draw_times = [&](FaultKind kind) {
     plan.times[static_cast<size_t>(kind)] = Number(&random, 1, MostTimes(kind));
+  };
+  for (FaultKind kind : FaultSet::All().Kinds()) {
+    if (kind < FaultKind::kMembership) draw_times(kind);
   }
   for (int i = 0; i < 6; ++i) {
     FailpointHit hit;
@@ -158,6 +161,9 @@ FaultPlan DrawPlan(Random random) {
   }
   plan.max_downtime = random.Between(milliseconds(50), seconds(5));
   plan.max_patience = random.Between(milliseconds(10), seconds(6));
+  // Last, so that the rest of a seed stays as it was without them.
+  draw_times(FaultKind::kMembership);
+  draw_times(FaultKind::kBrokenWorker);
   return plan;
 }
 

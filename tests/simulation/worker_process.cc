@@ -59,7 +59,10 @@ void WorkerProcess::OnClockJump() {
   scheduler_alarm_.Reconsider();
 }
 
-void WorkerProcess::Heal() { shape_.numeric_failure = shape_.stall = 0; }
+void WorkerProcess::Heal() {
+  shape_.numeric_failure = shape_.stall = 0;
+  broken_ = false;
+}
 
 void WorkerProcess::Drain(Duration patience, std::function<void()> exited) {
   draining_ = true;
@@ -126,7 +129,8 @@ void WorkerProcess::OpenLanding(
     }
     spec.token_count = token_count;
     spec.timeout = timeout;
-    auto ticket = core_->OpenLanding(std::move(spec), Now());
+    auto ticket = broken_ ? absl::UnavailableError("broken")
+                          : core_->OpenLanding(std::move(spec), Now());
     if (dead()) return;
     if (ticket.ok()) landings_[LandingId(ticket->landing_id())] = blocks;
     --on_their_way_;
@@ -144,7 +148,8 @@ void WorkerProcess::OpenTransfer(
   ++on_their_way_;
   OnTransferThread(
       [this, ticket = std::move(ticket), deadline, done = std::move(done)] {
-        auto transfer = core_->OpenTransfer(ticket, deadline, Now());
+        auto transfer = broken_ ? absl::UnavailableError("broken")
+                                : core_->OpenTransfer(ticket, deadline, Now());
         if (dead()) return;
         if (transfer.ok()) pushes_[*transfer];
         --on_their_way_;

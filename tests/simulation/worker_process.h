@@ -60,7 +60,9 @@ class WorkerProcess : public Process {
   // then calls `exited`; all blocks must be free by then.
   void Drain(Duration patience, std::function<void()> exited);
   bool draining() const { return draining_; }
-  // Steps work as they should from now on.
+  // No landing and no transfer can be opened from now on, until Heal().
+  void Break() { broken_ = true; }
+  // All works as it should from now on.
   void Heal();
   // References to blocks of an earlier life at this place.
   void CheckRefusedForever(std::vector<BlockRef> earlier);
@@ -118,6 +120,7 @@ class WorkerProcess : public Process {
 
   const WorkerEpoch epoch_;
   WorkerShape shape_;
+  bool broken_ = false;
   std::unique_ptr<KvMemory> memory_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<transfer::TransferCore> core_;
