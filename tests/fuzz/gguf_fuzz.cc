@@ -126,9 +126,10 @@ void Run(absl::Span<const std::byte> bytes) {
   if (!tensors.ok()) CheckError(tensors);
 
   const auto backend = kernels::MakeReferenceBackend();
-  for (const bool allow_nonfinite : {false, true}) {
-    const auto model = Model::Load(
-        **file, backend.get(), {.load = {.allow_nonfinite = allow_nonfinite}});
+  for (const LoadOptions& options :
+       {LoadOptions{}, LoadOptions{.allow_nonfinite = true},
+        LoadOptions{.format = WeightFormat::kInt8, .allow_nonfinite = true}}) {
+    const auto model = Model::Load(**file, backend.get(), {.load = options});
     if (!model.ok()) {
       CheckError(model.status());
       continue;

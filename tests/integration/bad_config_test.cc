@@ -144,12 +144,14 @@ TEST_F(BadConfigTest, WorkersTellEverythingAtOnce) {
       Write("worker.toml", "step-token = 5\nthreads = \"all\"\n");
   for (const char* binary : {kPrefill, kDecode}) {
     EXPECT_EQ(
-        Errors(binary, {"--config", file, "--kv-pool=-1", "--isa=avx9",
-                        "--listen=nowhere", "--transport=loopback"}),
+        Errors(binary,
+               {"--config", file, "--kv-pool=-1", "--isa=avx9", "--weights=q4",
+                "--listen=nowhere", "--transport=loopback"}),
         absl::StrCat(
             "listen: expected host:port (got \"nowhere\")\n"
             "isa: expected one of auto, scalar, avx2, avxvnni, avx512, amx "
             "(got \"avx9\")\n"
+            "weights: expected one of file, int8 (got \"q4\")\n"
             "kv-pool: expected size like 512MiB (got \"-1\")\n"
             "step-token: unknown, did you mean step-tokens (",
             file, ")\nthreads (", file,
