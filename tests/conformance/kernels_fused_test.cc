@@ -200,7 +200,8 @@ TEST_P(FusedTest, FeedForwardOfNonfiniteRows) {
   CompareFeedForward(Type::kF16, Type::kF16, Type::kF16, 64, 40, x);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, FusedTest, AllBackends(), BackendName);
+INSTANTIATE_TEST_SUITE_P(Backends, FusedTest, AllBackends(/*emulate=*/true),
+                         BackendName);
 
 }  // namespace
 }  // namespace baton::kernels

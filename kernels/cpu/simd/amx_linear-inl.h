@@ -7,7 +7,7 @@
 // per group of 32 inputs (two of 16 for Q6_K), then scale and add in vectors,
 // which bounds the speed: 16 rows of a group take about 36 cycles of loads,
 // conversions and FMAs, the tile unit 16. So products are issued some groups
-// ahead of their use, and codes are unpacked once for 64 rows.
+// ahead of their use, and codes are unpacked once for 96 rows.
 //
 // Tiles: Tiles(depth) prepares the thread for products of `depth` inputs until
 // it is destroyed. Multiply<slot>(a, stride, b, c) sets
@@ -19,7 +19,7 @@ constexpr int kTileSide = 16;
 constexpr int kTileSlots = 4;
 constexpr int kTilesAhead = 3;
 constexpr int kTileChunk = 16;  // groups unpacked at a time: 8 KiB
-constexpr int kTileBlocks = 4;  // blocks of 16 rows that share them
+constexpr int kTileBlocks = 6;  // blocks of 16 rows that share them
 constexpr int kPanelVectors = kPanelOutputs / kLanes;
 
 // Group codes as signed bytes, quads of 16 outputs.
