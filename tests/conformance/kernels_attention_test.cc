@@ -134,17 +134,21 @@ TEST_P(AttentionTest, ContextsAcrossTileBorders) {
 }
 
 TEST_P(AttentionTest, ContextsAcrossSplitBorders) {
-  for (const int positions : {511, 512, 513, 577, 1030}) {
-    Compare({2, 1, 8, KvType::kF16}, positions, positions);
+  for (const KvType type : {KvType::kF16, KvType::kI8}) {
+    for (const int positions : {511, 512, 513, 577, 1030}) {
+      Compare({2, 1, 8, type}, positions, positions);
+    }
   }
 }
 
 TEST_P(AttentionTest, ChunksDoNotChangeBits) {
-  for (const int chunk : {1, 5, 16, 47, 64, 130}) {
-    Compare({6, 2, 16, KvType::kF16}, 150, chunk);
+  for (const KvType type : kAllKvTypes) {
+    for (const int chunk : {1, 5, 16, 47, 64, 130}) {
+      Compare({6, 2, 16, type}, 150, chunk);
+    }
   }
-  for (const int chunk : {1, 64, 500}) {
-    Compare({2, 1, 8, KvType::kF16}, 600, chunk);
+  for (const KvType type : {KvType::kF16, KvType::kI8}) {
+    for (const int chunk : {1, 64, 500}) Compare({2, 1, 8, type}, 600, chunk);
   }
 }
 
@@ -227,6 +231,40 @@ TEST_P(AttentionTest, HalfCacheSaturates) {
       SameValues(expected, Feed(cpu_.get(), shape, in, 20, 20, &blocks)));
   EXPECT_TRUE(expected_blocks.storage() == blocks.storage());
   EXPECT_EQ(expected[5], -65504.0f);
+}
+
+// What is not finite reaches the rows that see it, and no other.
+TEST_P(AttentionTest, PoisonStaysWithTheRowsThatSeeIt) {
+  for (const KvType type : kAllKvTypes) {
+    for (const float poison : {NAN, INFINITY}) {
+      const Shape shape = {3, 1, 16, type};
+      SCOPED_TRACE(testing::Message() << KvTypeName(type) << " " << poison);
+      Inputs in = RandomInputs(shape, 90);
+      in.k[70 * 16 + 3] = NAN;
+      in.v[80 * 16 + 5] = poison;
+      Blocks expected_blocks(LayoutOf(shape), 90);
+      Blocks blocks(LayoutOf(shape), 90);
+      const auto expected =
+          Feed(reference_.get(), shape, in, 90, 90, &expected_blocks);
+      const auto actual = Feed(cpu_.get(), shape, in, 90, 90, &blocks);
+      EXPECT_TRUE(SameValues(expected, actual));
+      for (size_t i = 0; i < actual.size(); ++i) {
+        const bool poisoned = i / (3 * 16) >= 70;
+        EXPECT_EQ(std::isnan(actual[i]), poisoned) << i;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, AZeroHeadHasScaleZero) {
+  const Shape shape = {2, 1, 64, KvType::kI8};
+  Inputs in = RandomInputs(shape, 70);
+  std::fill(in.k.begin(), in.k.end(), 0.0f);
+  std::fill(in.v.begin(), in.v.begin() + 64 * 64, 1e-38f);
+  Blocks expected_blocks(LayoutOf(shape), 70), blocks(LayoutOf(shape), 70);
+  EXPECT_TRUE(
+      SameValues(Feed(reference_.get(), shape, in, 70, 70, &expected_blocks),
+                 Feed(cpu_.get(), shape, in, 70, 70, &blocks)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, AttentionTest, AllBackends(), BackendName);
