@@ -54,7 +54,8 @@ function(baton_test name)
     list(APPEND arg_LABEL tsan)
     add_dependencies(tsan_tests ${name})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
-      "TSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+      "TSAN_OPTIONS=set:ignore_noninstrumented_modules=1 \
+suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}"
     TIMEOUT ${arg_TIMEOUT})
