@@ -1,24 +1,53 @@
-// Attention beside machine probes (kernel_bench_probes.cc) of the same run.
-// Rates count bytes of K and V read, on two threads.
+// Attention by cache type, heads, context, rows, instruction set and threads,
+// beside the limits of the machine in the same run: `of_dram` and `of_fp32` are
+// fractions of reading K and V and of fp32 arithmetic from registers (also for
+// I8, whose products are integers), `of_limit` of whichever of the two binds.
+// Operations are 4 · head_dim per query head and visible token.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/cpu_backend.h"
+#include "tests/bench/machine_probes.h"
 
 namespace baton::kernels {
 namespace {
 
-constexpr int kThreads = 2;
+constexpr size_t kBytes = size_t{96} << 20;  // beyond the caches
+constexpr int kHeadDim = 64;
 
-std::unique_ptr<Backend> BackendFor(Isa isa) {
-  auto backend = MakeCpuBackend({.isa = isa, .threads = kThreads});
-  if (!backend.ok()) std::abort();
-  return *std::move(backend);
+struct Shape {
+  const char* name;
+  int heads, kv_heads;
+};
+constexpr Shape kShapes[] = {{"9_of_3", 9, 3}, {"32_of_4", 32, 4}};
+
+struct Span {
+  int context, rows;  // tokens before the rows
+};
+constexpr Span kSpans[] = {{512, 1}, {2048, 1},   {4096, 1},
+                           {0, 512}, {2048, 512}, {4096, 64}};
+
+struct Limits {
+  double bytes_per_second;
+  double operations_per_second;
+};
+
+const Limits& LimitsOf(Isa isa, int threads) {
+  static std::map<std::pair<Isa, int>, Limits> known;
+  const auto [entry, missing] = known.try_emplace({isa, threads});
+  if (missing) {
+    entry->second = {ReadBandwidth(kBytes, threads), Fp32Peak(isa, threads)};
+  }
+  return entry->second;
 }
 
 std::vector<float> RandomFloats(size_t n) {
@@ -30,7 +59,7 @@ std::vector<float> RandomFloats(size_t n) {
 }
 
 benchmark::Counter Rate(double per_iteration) {
-  return {per_iteration * 1e-9, benchmark::Counter::kIsIterationInvariantRate};
+  return {per_iteration, benchmark::Counter::kIsIterationInvariantRate};
 }
 
 // Blocks as a model with many layers lays them out, on huge pages: a pass over
@@ -62,44 +91,68 @@ class CacheUnderTest {
   std::vector<std::byte*> blocks_;
 };
 
-void Attention(benchmark::State& state, Isa isa, int context, int n) {
-  constexpr int kHeads = 9;
-  constexpr int kLayers = 30;
-  const KvLayout layout = {kLayers, 3, 64, KvType::kF16};
-  const auto backend = BackendFor(isa);
-  const int positions = context + n;
+void Attention(benchmark::State& state, Isa isa, int threads,
+               const Shape& shape, KvType type, const Span& span) {
+  auto made = MakeCpuBackend({.isa = isa, .threads = threads});
+  if (!made.ok()) std::abort();
+  const std::unique_ptr<Backend> backend = *std::move(made);
+  const int positions = span.context + span.rows;
+  KvLayout layout = {1, shape.kv_heads, kHeadDim, type};
+  const double layer_bytes =
+      static_cast<double>(layout.block_bytes()) * positions / KvLayout::kTokens;
+  layout.layers =
+      span.rows > 1 ? 2 : static_cast<int>(kBytes / layer_bytes) + 1;
   const CacheUnderTest cache(layout, positions);
-  const auto kv = RandomFloats(positions * 3 * 64);
+  const auto kv = RandomFloats(positions * shape.kv_heads * kHeadDim);
   const SequenceRows all = {0, positions, 0, cache.blocks()};
-  for (int layer = 0; layer < kLayers; ++layer) {
+  for (int layer = 0; layer < layout.layers; ++layer) {
     backend->StoreKv(layout, layer, kv.data(), kv.data(), {&all, 1});
   }
-  const auto q = RandomFloats(n * kHeads * 64);
+  const auto q = RandomFloats(span.rows * shape.heads * kHeadDim);
   std::vector<float> out(q.size());
-  const SequenceRows rows = {0, n, context, cache.blocks()};
+  const SequenceRows rows = {0, span.rows, span.context, cache.blocks()};
   int layer = 0;
   for (auto _ : state) {
-    backend->Attention(layout, layer, q.data(), kHeads, {&rows, 1}, out.data());
-    layer = (layer + 1) % kLayers;
+    backend->Attention(layout, layer, q.data(), shape.heads, {&rows, 1},
+                       out.data());
+    layer = (layer + 1) % layout.layers;
   }
-  const double pairs = n * (context + (n + 1) / 2.0);
-  state.counters["GB/s"] = Rate(static_cast<double>(cache.bytes()) / kLayers);
-  state.counters["GFLOPS"] = Rate(4.0 * 64 * kHeads * pairs);
+  const double pairs = span.rows * (span.context + (span.rows + 1) / 2.0);
+  const double operations = 4.0 * kHeadDim * shape.heads * pairs;
+  const Limits& limits = LimitsOf(isa, threads);
+  const double dram = layer_bytes / limits.bytes_per_second;
+  const double fp32 = operations / limits.operations_per_second;
+  state.counters["GB/s"] = Rate(layer_bytes * 1e-9);
+  state.counters["GFLOPS"] = Rate(operations * 1e-9);
+  state.counters["of_dram"] = Rate(dram);
+  state.counters["of_fp32"] = Rate(fp32);
+  state.counters["of_limit"] = Rate(std::max(dram, fp32));
 }
 
 [[maybe_unused]] const bool registered = [] {
   for (const Isa isa : kIsas) {
-    if (!IsSupported(isa)) continue;
-    const std::string name(IsaName(isa));
-    for (const auto& [context, n] :
-         {std::pair{128, 1}, {1024, 1}, {4096, 1}, {0, 512}, {2048, 64}}) {
-      benchmark::RegisterBenchmark(
-          ("Attention/context:" + std::to_string(context) +
-           "/rows:" + std::to_string(n) + "/" + name)
-              .c_str(),
-          [=](benchmark::State& state) { Attention(state, isa, context, n); })
-          ->UseRealTime()
-          ->Unit(benchmark::kMicrosecond);
+    if (!IsSupported(isa) || isa == Isa::kScalar) continue;
+    for (const Shape& shape : kShapes) {
+      for (const KvType type : kAllKvTypes) {
+        for (const Span& span : kSpans) {
+          for (const int threads : {1, 2}) {
+            const std::string name =
+                std::string("Attention/heads:") + shape.name +
+                "/kv:" + std::string(KvTypeName(type)) +
+                "/context:" + std::to_string(span.context) +
+                "/rows:" + std::to_string(span.rows) + "/" +
+                std::string(IsaName(isa)) +
+                "/threads:" + std::to_string(threads);
+            benchmark::RegisterBenchmark(name.c_str(),
+                                         [=](benchmark::State& state) {
+                                           Attention(state, isa, threads, shape,
+                                                     type, span);
+                                         })
+                ->UseRealTime()
+                ->Unit(benchmark::kMicrosecond);
+          }
+        }
+      }
     }
   }
   return true;
