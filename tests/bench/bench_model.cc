@@ -40,6 +40,7 @@ struct BenchFlags {
   uint32_t repetitions = 3;
   uint32_t foreign = 0;
   bool json = false;
+  bool profile = false;
 };
 
 double Quantile(std::vector<double> values, double share) {
@@ -57,6 +58,7 @@ double Median(const std::vector<double>& values) {
 // One loaded model and what its backend can do at best.
 struct Setup {
   ModelUnderTest loaded;
+  ProfilingBackend* profile = nullptr;  // the loaded backend, when asked for
   std::unique_ptr<ModelBench> bench;
   std::unique_ptr<Roofline> roofline;
   MachinePeaks peaks;
@@ -69,9 +71,10 @@ struct Case {
   uint32_t tokens;  // of the prompt, or steps to decode
   uint32_t batch;
   uint32_t depth;
-  std::vector<double> seconds = {};  // per repetition
-  std::vector<double> limits = {};   // the same, as the roofline allows
-  std::vector<double> steps = {};    // each decode step of all repetitions
+  std::vector<double> seconds = {};      // per repetition
+  std::vector<double> limits = {};       // the same, as the roofline allows
+  std::vector<double> steps = {};        // each decode step of all repetitions
+  std::vector<KernelTime> profile = {};  // of the last repetition
 
   double count() const { return double{1} * tokens * batch; }
   std::string Name() const {
@@ -87,6 +90,11 @@ absl::StatusOr<Setup> Load(const BenchFlags& flags, kernels::Isa isa,
   BATON_ASSIGN_OR_RETURN(
       auto backend, kernels::MakeCpuBackend({.isa = isa, .threads = threads}));
   Setup setup;
+  if (flags.profile) {
+    auto profile = std::make_unique<ProfilingBackend>(std::move(backend));
+    setup.profile = profile.get();
+    backend = std::move(profile);
+  }
   ModelOptions options;
   options.kv_type = *kernels::KvTypeNamed(kv_type);
   options.load.format = *ParseWeightFormat(flags.weights);
@@ -95,8 +103,8 @@ absl::StatusOr<Setup> Load(const BenchFlags& flags, kernels::Isa isa,
       ModelUnderTest::Load(flags.model, std::move(backend), options));
   const uint32_t rows =
       *std::max_element(flags.batches.begin(), flags.batches.end());
-  setup.bench =
-      std::make_unique<ModelBench>(*setup.loaded.model, rows, flags.chunk);
+  setup.bench = std::make_unique<ModelBench>(*setup.loaded.model, rows,
+                                             flags.chunk, setup.profile);
   BATON_ASSIGN_OR_RETURN(const auto file, GgufFile::Open(flags.model));
   setup.roofline = std::make_unique<Roofline>(*file, *setup.loaded.model);
   return setup;
@@ -117,6 +125,18 @@ std::vector<Case> PlanCases(const BenchFlags& flags,
     }
   }
   return cases;
+}
+
+// Takes the kernels' times of a run; what is left of its seconds went into
+// sampling and the engine.
+void TakeProfile(double seconds, Case* test) {
+  const ProfilingBackend* profile = test->setup->profile;
+  if (profile == nullptr) return;
+  test->profile.assign(profile->times().begin(), profile->times().end());
+  KernelTime rest = {.kernel = "sampling", .seconds = seconds};
+  for (const KernelTime& time : test->profile) rest.seconds -= time.seconds;
+  rest.calls = test->decode ? test->tokens : 1;
+  test->profile.push_back(rest);
 }
 
 // Runs a case once and puts the roofline of the same moment beside it.
@@ -140,12 +160,14 @@ absl::Status RunOnce(const BenchFlags& flags, Case* test) {
           test->batch, test->depth + static_cast<uint32_t>(i), setup.peaks,
           bandwidth);
     }
+    TakeProfile(sum, test);
     test->seconds.push_back(sum);
     test->limits.push_back(limit);
     return absl::OkStatus();
   }
   BATON_ASSIGN_OR_RETURN(const double seconds,
                          setup.bench->Prefill(test->tokens, test->depth));
+  TakeProfile(seconds, test);
   test->seconds.push_back(seconds);
   test->limits.push_back(setup.roofline->PrefillSeconds(
       test->tokens, test->depth, flags.chunk, setup.peaks, bandwidth));
@@ -202,6 +224,25 @@ void PrintTable(const std::vector<Case>& cases,
   }
 }
 
+// Per prompt, or per decode step.
+void PrintProfile(const std::vector<Case>& cases) {
+  for (const Case& test : cases) {
+    const double runs = test.decode ? test.tokens : 1;
+    std::printf(
+        "\n%s, %s:\n| kernels   |  calls | ms       | share | GB/s |\n"
+        "|---|---|---|---|---|\n",
+        test.Name().c_str(), test.decode ? "one step" : "the prompt");
+    for (const KernelTime& time : test.profile) {
+      std::printf("| %-9s | %6.0f | %8.3f | %3.0f %% | %4.1f |\n",
+                  std::string(time.kernel).c_str(),
+                  static_cast<double>(time.calls) / runs,
+                  1e3 * time.seconds / runs,
+                  100 * time.seconds / test.seconds.back(),
+                  time.seconds > 0 ? 1e-9 * time.bytes / time.seconds : 0);
+    }
+  }
+}
+
 void PrintJson(const std::vector<Case>& cases, uint32_t foreign) {
   json report = json::array();
   for (const Case& test : cases) {
@@ -227,6 +268,12 @@ void PrintJson(const std::vector<Case>& cases, uint32_t foreign) {
          {"probe_int8_ops_per_second", peaks.int8},
          {"probe_fp32_flops_per_second", peaks.fp32},
          {"probe_barrier_seconds", peaks.barrier_seconds}});
+    for (const KernelTime& time : test.profile) {
+      report.back()["profile"].push_back({{"kernels", std::string(time.kernel)},
+                                          {"calls", time.calls},
+                                          {"seconds", time.seconds},
+                                          {"bytes", time.bytes}});
+    }
   }
   std::printf("%s\n", report.dump(2).c_str());
 }
@@ -262,6 +309,7 @@ absl::Status RunAll(const BenchFlags& flags) {
   }
   std::fprintf(stderr, "\r%-60s\r", "");
   flags.json ? PrintJson(cases, flags.foreign) : PrintTable(cases, setups);
+  if (flags.profile && !flags.json) PrintProfile(cases);
   return absl::OkStatus();
 }
 
@@ -316,6 +364,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
   app.add_flag("--json", flags.json, "print JSON");
+  app.add_flag("--profile", flags.profile,
+               "print seconds and bytes by class of kernels");
   CLI11_PARSE(app, argc, argv);
 
   const absl::Status status = baton::RunAll(flags);

@@ -18,8 +18,10 @@ std::shared_ptr<const SamplingParams> Greedy() {
 
 }  // namespace
 
-ModelBench::ModelBench(const Model& model, uint32_t max_rows, uint32_t chunk)
+ModelBench::ModelBench(const Model& model, uint32_t max_rows, uint32_t chunk,
+                       ProfilingBackend* profile)
     : model_(model),
+      profile_(profile),
       engine_(&model, std::max(max_rows, chunk)),
       chunk_(chunk),
       vocabulary_(static_cast<uint32_t>(model.config().vocabulary)),
@@ -28,6 +30,7 @@ ModelBench::ModelBench(const Model& model, uint32_t max_rows, uint32_t chunk)
 absl::StatusOr<double> ModelBench::Prefill(uint32_t tokens, uint32_t depth) {
   const SequenceKv kv(model_.kv_layout(), depth + tokens);
   BATON_RETURN_IF_ERROR(Feed(kv, 0, depth, /*draw=*/false).status());
+  if (profile_ != nullptr) profile_->Reset();
   return Feed(kv, depth, tokens, /*draw=*/true);
 }
 
@@ -46,6 +49,7 @@ absl::StatusOr<std::vector<double>> ModelBench::Decode(uint32_t sequences,
       std::memcpy(kv[i].blocks()[b], kv[0].blocks()[b], block_bytes);
     }
   }
+  if (profile_ != nullptr) profile_->Reset();
   std::vector<double> seconds;
   std::vector<TokenId> next = PseudoText(sequences, vocabulary_, 2);
   for (uint32_t step = 0; step < steps; ++step) {

@@ -9,6 +9,7 @@
 #include "common/engine/engine.h"
 #include "common/model/model.h"
 #include "tests/support/model_under_test.h"
+#include "tests/support/profiling_backend.h"
 
 namespace baton {
 
@@ -16,8 +17,10 @@ namespace baton {
 // text. Only steps under test count, never the filling of the cache.
 class ModelBench {
  public:
-  // `model` outlives the bench.
-  ModelBench(const Model& model, uint32_t max_rows, uint32_t chunk);
+  // `model` outlives the bench, as does `profile`, which may be null and is
+  // reset before the steps under test.
+  ModelBench(const Model& model, uint32_t max_rows, uint32_t chunk,
+             ProfilingBackend* profile);
 
   // Seconds to prefill `tokens` positions behind `depth` cached ones and draw
   // once. Errors of Engine::Step.
@@ -35,6 +38,7 @@ class ModelBench {
   DrawRequest Draw(uint32_t position) const;
 
   const Model& model_;
+  ProfilingBackend* const profile_;
   Engine engine_;
   const uint32_t chunk_;
   const uint32_t vocabulary_;

@@ -1,6 +1,7 @@
 #include "common/model/model.h"
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "kernels/reference/reference_backend.h"
 #include "tests/support/block_quantizer.h"
 #include "tests/support/model_under_test.h"
+#include "tests/support/profiling_backend.h"
 #include "tests/support/tiny_model.h"
 
 namespace baton {
@@ -172,6 +174,46 @@ TEST(ModelTest, WantedLogitsComeInSpanOrder) {
     EXPECT_EQ(logits[271], expected[row * 272 + 271]);
     EXPECT_EQ(logits[0], expected[row * 272]);
   }
+}
+
+TEST(ModelTest, LastLayerTakesOnlyRowsWithLogits) {
+  const std::string content = TinyModel({}).Serialize();
+  const auto file = GgufFile::Parse(
+      {reinterpret_cast<const std::byte*>(content.data()), content.size()},
+      "memory");
+  ASSERT_TRUE(file.ok());
+  ProfilingBackend backend(kernels::MakeReferenceBackend());
+  const auto model = Model::Load(**file, &backend, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const SequenceKv kv((*model)->kv_layout(), 32);
+  const auto scratch = (*model)->NewScratch(24);
+  const auto calls = [&](ForwardSpan::Logits logits) {
+    backend.Reset();
+    bool finite = false;
+    const ForwardSpan span = {Tokens(), 0, kv.blocks(), logits};
+    (*model)->Forward({&span, 1}, scratch.get(), {&finite, 1});
+    EXPECT_TRUE(finite);
+    std::map<std::string, int64_t> by_kernel;
+    for (const KernelTime& time : backend.times()) {
+      EXPECT_EQ(time.bytes > 0, time.seconds > 0 && time.calls > 0);
+      by_kernel[std::string(time.kernel)] = time.calls;
+    }
+    return by_kernel;
+  };
+  using Logits = ForwardSpan::Logits;
+  auto all = calls(Logits::kAll);
+  EXPECT_EQ(all["qkv"], 2);
+  EXPECT_EQ(all["attention"], 2);
+  EXPECT_EQ(all["out"], 2);
+  EXPECT_EQ(all["ffn"], 2);
+  auto last = calls(Logits::kLast);
+  EXPECT_EQ(last["qkv"], 3);  // keys and values of all, the query of one
+  EXPECT_EQ(last["attention"], 2);
+  auto none = calls(Logits::kNone);
+  EXPECT_EQ(none["qkv"], 2);
+  EXPECT_EQ(none["attention"], 1);
+  EXPECT_EQ(none["out"], 1);
+  EXPECT_EQ(none["ffn"], 1);
 }
 
 TEST(ModelTest, NonfiniteRowsAreToldPerSpan) {
