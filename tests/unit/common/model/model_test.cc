@@ -195,7 +195,7 @@ TEST(ModelTest, LastLayerTakesOnlyRowsWithLogits) {
     EXPECT_TRUE(finite);
     std::map<std::string, int64_t> by_kernel;
     for (const KernelTime& time : backend.times()) {
-      EXPECT_EQ(time.bytes > 0, time.seconds > 0 && time.calls > 0);
+      EXPECT_TRUE(time.bytes == 0 || time.seconds > 0) << time.kernel;
       by_kernel[std::string(time.kernel)] = time.calls;
     }
     return by_kernel;
