@@ -12,7 +12,7 @@ DecodeOptions OptionsOf(const WorkerParts& parts,
   DecodeOptions options;
   options.epoch = parts.epoch;
   options.blocks = parts.memory->blocks();
-  options.step_token_budget = parts.step_tokens;
+  options.budget = {parts.step_tokens, parts.step_target};
   options.max_sequences = settings.max_sequences;
   options.landing_fraction = settings.landing_fraction;
   options.batching = settings.batching;

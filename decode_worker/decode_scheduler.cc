@@ -10,7 +10,7 @@
 namespace baton::decode {
 
 DecodeScheduler::DecodeScheduler(DecodeOptions options)
-    : AttemptScheduler(options.epoch, options.blocks, options.step_token_budget,
+    : AttemptScheduler(options.epoch, options.blocks, options.budget,
                        options.health, options.costs),
       options_(std::move(options)) {}
 

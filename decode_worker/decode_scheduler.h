@@ -33,10 +33,10 @@ enum class Batching {
 
 struct DecodeOptions {
   WorkerEpoch epoch;
-  uint32_t blocks = 0;               // pool size
-  uint32_t step_token_budget = 128;  // prefill tokens beside decode rows
-  uint32_t max_sequences = 64;       // choices accepted at once
-  double landing_fraction = 0.5;     // of the pool, for landings
+  uint32_t blocks = 0;            // pool size
+  StepBudget budget;              // of prefill beside decode rows
+  uint32_t max_sequences = 64;    // choices accepted at once
+  double landing_fraction = 0.5;  // of the pool, for landings
   Batching batching = Batching::kContinuous;
   Duration landing_timeout = std::chrono::seconds(120);
   Duration retry_after = std::chrono::milliseconds(20);

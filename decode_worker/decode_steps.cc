@@ -39,7 +39,7 @@ void DecodeScheduler::StartStep(MonotonicTime now) {
   for (auto& [id, job] : jobs_) {
     if (job.phase == Phase::kDecoding) PlanDecode(job, &plan);
   }
-  for (const auto& chunk : chunks_.Next(options_.step_token_budget)) {
+  for (const auto& chunk : NextChunks(&chunks_, plan)) {
     PlanPrefill(chunk, &plan);
   }
   if (step_.empty()) return;

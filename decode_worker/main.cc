@@ -23,7 +23,9 @@ struct DecodeWorkerOptions : WorkerOptions {
   std::string batching = "continuous";
   decode::DecodeSettings settings;
 
-  DecodeWorkerOptions() : WorkerOptions("decode-0") {}
+  DecodeWorkerOptions() : WorkerOptions("decode-0") {
+    step_target = std::chrono::milliseconds(50);  // a gap that users feel
+  }
   void Register(ConfigParser* parser) {
     WorkerOptions::Register(parser, PeerRole::kDecode);
     parser->AddChoice("disaggregation", &disaggregation,

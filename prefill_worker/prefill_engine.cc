@@ -13,7 +13,7 @@ PrefillOptions OptionsOf(const WorkerParts& parts) {
   PrefillOptions options;
   options.epoch = parts.epoch;
   options.blocks = parts.memory->blocks();
-  options.step_token_budget = parts.step_tokens;
+  options.budget = {parts.step_tokens, parts.step_target};
   options.health = parts.health_options();
   options.costs = parts.costs;
   options.limits = parts.sequence_limits();

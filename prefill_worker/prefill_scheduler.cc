@@ -12,7 +12,7 @@
 namespace baton::prefill {
 
 PrefillScheduler::PrefillScheduler(PrefillOptions options)
-    : AttemptScheduler(options.epoch, options.blocks, options.step_token_budget,
+    : AttemptScheduler(options.epoch, options.blocks, options.budget,
                        options.health, options.costs),
       options_(std::move(options)) {}
 
@@ -139,8 +139,8 @@ void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
 
 void PrefillScheduler::StartStep(MonotonicTime now) {
   if (step_in_flight_ || chunks_.empty()) return;
-  step_ = chunks_.Next(options_.step_token_budget);
   StepPlan plan;
+  step_ = NextChunks(&chunks_, plan);
   for (const ChunkPlanner::Chunk& chunk : step_) {
     Job& job = jobs_.at(chunk.job);
     job.in_step = true;

@@ -32,7 +32,7 @@ namespace baton::prefill {
 struct PrefillOptions {
   WorkerEpoch epoch;
   uint32_t blocks = 0;  // pool size
-  uint32_t step_token_budget = 128;
+  StepBudget budget;
   uint32_t max_attempts = 1024;  // accepted and not over; more are refused
   ComputeHealth::Options health = {};
   std::optional<CostModel> costs = {};  // of a step; none: not predicted

@@ -19,9 +19,11 @@
 #include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_table.h"
+#include "common/worker/chunk_planner.h"
 #include "common/worker/compute_health.h"
 #include "common/worker/scheduler_events.h"
 #include "common/worker/session_accounts.h"
+#include "common/worker/step_budget.h"
 #include "common/worker/step_plan.h"
 #include "common/worker/worker_load.h"
 #include "proto/cluster.pb.h"
@@ -72,12 +74,13 @@ class AttemptScheduler {
   }
 
  protected:
-  AttemptScheduler(WorkerEpoch epoch, uint32_t blocks,
-                   uint32_t step_token_budget, ComputeHealth::Options health,
+  AttemptScheduler(WorkerEpoch epoch, uint32_t blocks, StepBudget budget,
+                   ComputeHealth::Options health,
                    std::optional<CostModel> costs)
       : pool_(epoch, blocks),
-        accounts_({.step_token_budget = step_token_budget}),
+        accounts_({.step_token_budget = budget.max_tokens}),
         health_(health),
+        budget_(budget),
         costs_(std::move(costs)) {}
   AttemptScheduler(const AttemptScheduler&) = default;
   AttemptScheduler(AttemptScheduler&&) = default;
@@ -134,6 +137,16 @@ class AttemptScheduler {
     }
     probe_ = *std::move(block);
     RunNext(ProbePlan(probe_), now);
+  }
+
+  // The next chunks of waiting prompts, as many as may join what is planned.
+  std::vector<ChunkPlanner::Chunk> NextChunks(ChunkPlanner* chunks,
+                                              const StepPlan& plan) const {
+    if (chunks->empty()) return {};
+    return chunks->Next(costs_.has_value()
+                            ? budget_.PromptTokens(*costs_, ShapeOf(plan),
+                                                   chunks->next_position())
+                            : budget_.max_tokens);
   }
 
   // Runs a plan as the next step. Requires that none is in flight.
@@ -195,6 +208,7 @@ class AttemptScheduler {
   bool draining_ = false;
   ComputeHealth health_;
   std::vector<BlockRef> probe_;  // its block, while a probe is in flight
+  const StepBudget budget_;
   std::optional<CostModel> costs_;
   StepShape step_shape_;  // of the step in flight
   Counters counters_;

@@ -31,6 +31,11 @@ class ChunkPlanner {
   // ends on a block border where it can, so that blocks become complete early.
   std::vector<Chunk> Next(uint32_t budget);
 
+  // Where the next chunk begins. Requires !empty().
+  uint32_t next_position() const {
+    return ring_.empty() ? served_.front().next : ring_.front().next;
+  }
+
   // Tokens not planned yet, over all prompts.
   uint64_t tokens() const { return tokens_; }
   bool empty() const { return tokens_ == 0; }

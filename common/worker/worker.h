@@ -33,6 +33,7 @@ struct WorkerParts {
   std::shared_ptr<const Vocabulary> vocabulary;
   uint32_t max_context_tokens = 0;
   uint32_t step_tokens = 128;
+  Duration step_target = Duration::zero();  // see StepBudget
   Duration step_timeout = std::chrono::seconds(60);
   std::optional<CostModel> costs;  // of a step; none: not predicted
   Duration loop_timeout = std::chrono::seconds(5);  // see Worker::state

@@ -80,7 +80,10 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
   parser->AddInteger("kv-blocks", &kv_blocks, 0, 1 << 24,
                      "KV blocks instead of --kv-pool");
   parser->AddInteger("step-tokens", &step_tokens, 1, 8192,
-                     "prompt tokens per step (chunk budget)");
+                     "most prompt tokens per step");
+  parser->AddDuration("step-target", &step_target,
+                      "prompt tokens join a step as long as it is predicted "
+                      "to end within this; 0 = step-tokens always");
   parser->AddChoice("transport", &transport,
                     {"auto", "ucx", "grpc", "loopback"},
                     "how KV blocks travel; auto: ucx on loopback and trusted "

@@ -26,6 +26,7 @@ struct WorkerOptions {
   uint64_t kv_pool_bytes = 0;
   uint32_t kv_blocks = 0;
   uint32_t step_tokens = 128;
+  Duration step_target = std::chrono::milliseconds(200);
   std::string transport = "auto";
   std::string transfer_listen;  // of the grpc transport; empty: as `listen`
   bool trusted_network = false;

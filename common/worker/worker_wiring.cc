@@ -75,6 +75,7 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
   parts.vocabulary = VocabularyOf(served.tokenizer);
   parts.max_context_tokens = served.max_context_tokens;
   parts.step_tokens = options.step_tokens;
+  parts.step_target = options.step_target;
   parts.step_timeout = options.step_timeout;
   parts.metrics = wired.metrics.get();
   parts.poison_freed_blocks = BATON_DEBUG_BUILD;

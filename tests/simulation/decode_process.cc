@@ -13,7 +13,8 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   decode::DecodeOptions options;
   options.epoch = epoch;
   options.blocks = shape.blocks;
-  options.step_token_budget = shape.step_token_budget;
+  options.budget = {shape.step_token_budget, shape.step_target};
+  options.costs = shape.costs();
   options.max_sequences = shape.max_sequences;
   options.batching = shape.static_batching ? decode::Batching::kStatic
                                            : decode::Batching::kContinuous;

@@ -14,7 +14,8 @@ prefill::PrefillOptions OptionsFor(WorkerEpoch epoch,
   prefill::PrefillOptions options;
   options.epoch = epoch;
   options.blocks = shape.blocks;
-  options.step_token_budget = shape.step_token_budget;
+  options.budget = {shape.step_token_budget, shape.step_target};
+  options.costs = shape.costs();
   options.health.probe_interval = std::chrono::seconds(10);
   options.limits.max_context_tokens = shape.max_context_tokens;
   options.limits.vocabulary_size = kToyVocabulary;

@@ -79,6 +79,9 @@ WorkerShape DrawWorker(const WorkloadShape& workload, Random* random) {
   shape.step_token_budget = 16 * Number(random, 1, 8);
   shape.step_time = random->Between(microseconds(300), milliseconds(5));
   shape.row_time = random->Between(microseconds(5), microseconds(200));
+  if (random->Chance(0.5)) {
+    shape.step_target = random->Between(microseconds(100), milliseconds(10));
+  }
   return shape;
 }
 

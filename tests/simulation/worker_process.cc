@@ -225,6 +225,16 @@ void WorkerProcess::Noted(const TransferEvent& event) {
   }
 }
 
+CostModel WorkerShape::costs() const {
+  std::vector<CostModel::Probe> probes;
+  for (StepShape& step :
+       CostModel::Probes(step_token_budget, max_context_tokens)) {
+    const double seconds = Seconds(step_time + row_time * step.rows());
+    probes.push_back({std::move(step), seconds});
+  }
+  return CostModel(probes);
+}
+
 void WorkerProcess::StartStep(StepPlan plan) {
   if (step_ != nullptr) Violation("a second step was started");
   if (plan.number != last_step_ + 1) Violation("steps are not consecutive");

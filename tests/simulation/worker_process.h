@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
+#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/kv_cache/kv_memory.h"
 #include "common/worker/step_plan.h"
@@ -32,6 +33,10 @@ struct WorkerShape {
   Duration landing_timeout = std::chrono::seconds(5);
   Duration step_time = std::chrono::milliseconds(1);
   Duration row_time = std::chrono::microseconds(50);
+  Duration step_target = Duration::zero();  // see StepBudget
+
+  // Of these steps.
+  CostModel costs() const;
   // Per span and per step, until the cluster is healed.
   double numeric_failure = 0;
   double stall = 0;

@@ -23,7 +23,7 @@ class SchedulerHarness
   static DecodeOptions Options() {
     return {.epoch = WorkerEpoch(7),
             .blocks = 64,
-            .step_token_budget = 32,
+            .budget = {.max_tokens = 32},
             .max_sequences = 16,
             .transport = "toy",
             .limits = toy::Limits(),

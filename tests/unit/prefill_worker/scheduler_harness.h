@@ -22,7 +22,7 @@ class SchedulerHarness
       : toy::SchedulerHarness<SchedulerHarness, PrefillScheduler>(
             PrefillScheduler({.epoch = WorkerEpoch(7),
                               .blocks = blocks,
-                              .step_token_budget = budget,
+                              .budget = {.max_tokens = budget},
                               .max_attempts = max_attempts,
                               .limits = toy::Limits(),
                               .vocabulary = toy::MakeVocabulary()})) {}

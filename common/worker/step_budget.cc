@@ -1,0 +1,27 @@
+#include "common/worker/step_budget.h"
+
+#include <algorithm>
+
+#include "common/tokens/token.h"
+
+namespace baton {
+namespace {
+
+// From here on reading the weights is at most a third of a step.
+constexpr double kFairShareOfFreeRows = 2;
+
+}  // namespace
+
+uint32_t StepBudget::PromptTokens(const CostModel& costs,
+                                  const StepShape& others,
+                                  uint32_t first) const {
+  if (target <= Duration::zero()) return max_tokens;
+  const double fair =
+      std::clamp(kFairShareOfFreeRows * costs.FreeRows(), double{kBlockTokens},
+                 static_cast<double>(max_tokens));
+  return std::clamp(costs.RowsWithin(others, first, max_tokens, target),
+                    std::min(static_cast<uint32_t>(fair), max_tokens),
+                    max_tokens);
+}
+
+}  // namespace baton
