@@ -32,7 +32,7 @@ class MembershipTest : public ::testing::Test {
     options.link.router_id = "router-test";
     options.link.backoff = {std::chrono::milliseconds(1),
                             std::chrono::milliseconds(20)};
-    options.link.hello_timeout = std::chrono::milliseconds(200);
+    options.link.hello_timeout = hello_timeout_;
     members_ = std::make_unique<Membership>(
         std::move(options), &loop_, [this](Event event) { Note(event); });
     OnLoop([this] { members_->Start(); });
@@ -74,6 +74,8 @@ class MembershipTest : public ::testing::Test {
     return sequences_.size();
   }
 
+  // A loaded machine, or a sanitizer, may need long for the first call.
+  Duration hello_timeout_ = std::chrono::seconds(10);
   EventLoop loop_{"test"};
   std::unique_ptr<Membership> members_;
   std::mutex mutex_;
@@ -149,6 +151,7 @@ TEST_F(MembershipTest, WaitsForAWorkerThatIsNotThereYet) {
 TEST_F(MembershipTest, AMuteWorkerTimesOut) {
   ScriptedDecode worker(MakeHello("d", v1::WORKER_ROLE_DECODE), nullptr);
   worker.SetMute(true);
+  hello_timeout_ = std::chrono::milliseconds(200);
   Start({.decode = {worker.address()}});
   ASSERT_TRUE(Eventually([&] { return log().size() >= 2; }));
   EXPECT_EQ(last_error_.message(), "no hello in time");
