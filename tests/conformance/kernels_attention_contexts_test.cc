@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kContexts[] = {1,   2,   15,  16,  17,   63,   64,   65,
                              127, 511, 512, 513, 1024, 1537, 4999, 5000};
-constexpr int kHeadDims[] = {64, 128, 80, 20};
+constexpr int kHeadDims[] = {64, 128, 80, 20, 16};
 constexpr int kLayers = 2;
 constexpr int kLayer = 1;
 constexpr int kMostThreads = 4;
@@ -90,7 +90,7 @@ TEST_P(ContextsTest, EqualTheReference) {
   for (const int context : kContexts) {
     for (int group = 1; group <= 9; ++group, ++turn) {
       const int head_dim = kHeadDims[turn % std::size(kHeadDims)];
-      const int most = context > 1024 ? 2 : turn % 5 == 0 ? 40 : 5;
+      const int most = context > 1024 ? 2 : turn % 7 == 0 ? 40 : 5;
       const int rows = turn % 2 == 0 ? 1 : std::min(context, most);
       Compare(group, context, head_dim, rows);
     }

@@ -11,9 +11,12 @@ namespace baton::kernels::cpu::BATON_ISA {
 inline int TilesTogether(const AttentionState& state, int tile, int end) {
   const int seen = state.work().first_position + 1;
   const int whole = ((end < seen ? end : seen) - tile) / kAttentionTile;
+  const auto tile_bytes = static_cast<int>(
+      2 * state.work().head_bytes * (kAttentionTile / KvLayout::kTokens));
+  const int near = kBytesTogether / tile_bytes;
   const int most = kRowBatch / state.vectors();
   const int tiles = whole < most ? whole : most;
-  return tiles < 1 ? 1 : tiles < kTilesTogether ? tiles : kTilesTogether;
+  return tiles < 1 || near < 1 ? 1 : tiles < near ? tiles : near;
 }
 
 template <typename Cache>
