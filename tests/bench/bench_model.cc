@@ -106,7 +106,8 @@ absl::StatusOr<Setup> Load(const BenchFlags& flags, kernels::Isa isa,
   setup.bench = std::make_unique<ModelBench>(*setup.loaded.model, rows,
                                              flags.chunk, setup.profile);
   BATON_ASSIGN_OR_RETURN(const auto file, GgufFile::Open(flags.model));
-  setup.roofline = std::make_unique<Roofline>(*file, *setup.loaded.model);
+  setup.roofline = std::make_unique<Roofline>(*file, options.load.format,
+                                              *setup.loaded.model);
   return setup;
 }
 

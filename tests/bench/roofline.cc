@@ -1,10 +1,11 @@
 #include "tests/bench/roofline.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "absl/strings/match.h"
-#include "common/weights/tensor_type.h"
+#include "common/model/tensor_plan.h"
+#include "kernels/api/block_formats.h"
+#include "kernels/api/tensor.h"
 #include "tests/bench/machine_probes.h"
 
 namespace baton {
@@ -17,11 +18,6 @@ double Elements(const GgufTensor& tensor) {
   return elements;
 }
 
-bool IsQuantizedTensor(const GgufTensor& tensor) {
-  const auto type = TensorTypeOf(tensor.type);
-  return type && kernels::TraitsOf(*type).block_elements > 1;
-}
-
 }  // namespace
 
 MachinePeaks ProbePeaks(kernels::Isa isa, int threads) {
@@ -29,18 +25,32 @@ MachinePeaks ProbePeaks(kernels::Isa isa, int threads) {
           BarrierSeconds(threads)};
 }
 
-Roofline::Roofline(const GgufFile& file, const Model& model) {
+void Roofline::Matrices::Add(const GgufTensor& tensor,
+                             kernels::TensorType type) {
+  const double rows = static_cast<double>(tensor.shape[1]);
+  bytes += rows * static_cast<double>(kernels::RowBytes(
+                      type, static_cast<int64_t>(tensor.shape[0])));
+  (kernels::IsQuantized(type) ? int8_products : fp32_products) +=
+      Elements(tensor);
+}
+
+double Roofline::Matrices::ComputeSeconds(double rows,
+                                          const MachinePeaks& peaks) const {
+  return 2 * rows * (int8_products / peaks.int8 + fp32_products / peaks.fp32);
+}
+
+Roofline::Roofline(const GgufFile& file, WeightFormat format,
+                   const Model& model) {
   for (const GgufTensor& tensor : file.tensors()) {
     if (tensor.shape.size() != 2) continue;
     if (!absl::StartsWith(tensor.name, "blk.")) continue;
-    layer_bytes_ += static_cast<double>(tensor.data.size());
-    layer_products_ += Elements(tensor);
-    quantized_ = quantized_ || IsQuantizedTensor(tensor);
+    layers_.Add(tensor, KeptType(tensor, format));
   }
   const GgufTensor* output = file.FindTensor("output.weight");
   if (output == nullptr) output = file.FindTensor("token_embd.weight");
-  output_bytes_ = static_cast<double>(output->data.size());
-  output_products_ = Elements(*output);
+  output_.Add(*output, ConvertsTiedOutput(file, format)
+                           ? kernels::TensorType::kI8
+                           : KeptType(*output, format));
 
   const ModelConfig& config = model.config();
   const kernels::KvLayout& layout = model.kv_layout();
@@ -55,18 +65,17 @@ double Roofline::AttentionOperations(double pairs) const {
 }
 
 double Roofline::DecodeBytes(uint32_t sequences, uint32_t depth) const {
-  return layer_bytes_ + output_bytes_ +
+  return layers_.bytes + output_.bytes +
          kv_bytes_per_token_ * sequences * (depth + 1.0);
 }
 
 double Roofline::PrefillSeconds(uint32_t tokens, uint32_t depth, uint32_t chunk,
                                 const MachinePeaks& peaks,
                                 double bandwidth) const {
-  const double compute = quantized_ ? peaks.int8 : peaks.fp32;
   const double chunks = (tokens + chunk - 1) / chunk;
-  const double weights =
-      std::max((layer_bytes_ * chunks + output_bytes_) / bandwidth,
-               2 * (layer_products_ * tokens + output_products_) / compute);
+  const double weights = std::max(
+      (layers_.bytes * chunks + output_.bytes) / bandwidth,
+      layers_.ComputeSeconds(tokens, peaks) + output_.ComputeSeconds(1, peaks));
   const double pairs = double{1} * tokens * (depth + (tokens + 1) / 2.0);
   const double attention_compute = int8_cache_ ? peaks.int8 : peaks.fp32;
   return weights + std::max(kv_bytes_per_token_ * (depth + tokens) / bandwidth,
@@ -76,10 +85,9 @@ double Roofline::PrefillSeconds(uint32_t tokens, uint32_t depth, uint32_t chunk,
 double Roofline::DecodeSeconds(uint32_t sequences, uint32_t depth,
                                const MachinePeaks& peaks,
                                double bandwidth) const {
-  const double compute = quantized_ ? peaks.int8 : peaks.fp32;
-  const double products = (layer_products_ + output_products_) * sequences;
-  const double weights = std::max((layer_bytes_ + output_bytes_) / bandwidth,
-                                  2 * products / compute);
+  const double weights = std::max((layers_.bytes + output_.bytes) / bandwidth,
+                                  layers_.ComputeSeconds(sequences, peaks) +
+                                      output_.ComputeSeconds(sequences, peaks));
   const double pairs = sequences * (depth + 1.0);
   const double attention_compute = int8_cache_ ? peaks.int8 : peaks.fp32;
   return weights + std::max(kv_bytes_per_token_ * pairs / bandwidth,

@@ -5,15 +5,16 @@
 
 #include "common/model/model.h"
 #include "common/model_file/gguf.h"
+#include "common/weights/load_options.h"
 #include "kernels/cpu/cpu_backend.h"
 
 namespace baton {
 
 // The least time a machine can take for the work of a model: weights are read
 // or multiplied, whichever is slower, then K and V are read or multiplied.
-//   t = max(weight_bytes / bandwidth, 2 · products / compute)
+//   t = max(weight_bytes / bandwidth, Σ 2 · products / compute)
 //     + max(kv_bytes / bandwidth, attention_operations / compute)
-// Compute is the peak of int8 dot products for quantised weights and INT8
+// Compute is the peak of int8 dot products for quantised matrices and INT8
 // caches, of fp32 FMA for others.
 struct MachinePeaks {
   double int8 = 0;  // operations per second
@@ -26,8 +27,9 @@ MachinePeaks ProbePeaks(kernels::Isa isa, int threads);
 
 class Roofline {
  public:
-  // Counts the matrices of `file`; neither argument is kept.
-  Roofline(const GgufFile& file, const Model& model);
+  // Counts the matrices of `file` as they are loaded with `format`; no argument
+  // is kept.
+  Roofline(const GgufFile& file, WeightFormat format, const Model& model);
 
   // Bytes that a step of `sequences` decode rows at `depth` touches.
   double DecodeBytes(uint32_t sequences, uint32_t depth) const;
@@ -44,12 +46,20 @@ class Roofline {
   // Of `pairs` (query position, visible position) pairs.
   double AttentionOperations(double pairs) const;
 
-  bool quantized_ = false;
+  // Of matrices that a row is multiplied with.
+  struct Matrices {
+    void Add(const GgufTensor& tensor, kernels::TensorType type);
+    // Least seconds of the products of `rows` rows.
+    double ComputeSeconds(double rows, const MachinePeaks& peaks) const;
+
+    double bytes = 0;
+    double int8_products = 0;  // per row
+    double fp32_products = 0;
+  };
+
   bool int8_cache_ = false;
-  double layer_bytes_ = 0;
-  double layer_products_ = 0;  // per token
-  double output_bytes_ = 0;    // of the matrix of the logits
-  double output_products_ = 0;
+  Matrices layers_;
+  Matrices output_;  // of the logits
   double kv_bytes_per_token_ = 0;
   double operations_per_pair_ = 0;
 };
