@@ -1,6 +1,7 @@
 #include "common/sampling/logit_blocks.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -29,7 +30,7 @@ float ScanBlock(const float* logits, Bits* bad) {
   std::array<Floats, LogitBlocks::kTokens / kLanes> v;
   std::memcpy(v.data(), logits, sizeof(v));
   for (const Floats& values : v) {
-    *bad |= (reinterpret_cast<const Bits&>(values) & kExponent) == kExponent;
+    *bad |= (std::bit_cast<Bits>(values) & kExponent) == kExponent;
   }
   const Floats low = Larger(Larger(v[0], v[1]), Larger(v[2], v[3]));
   const Floats high = Larger(Larger(v[4], v[5]), Larger(v[6], v[7]));
