@@ -17,11 +17,10 @@ uint32_t StepBudget::PromptTokens(const CostModel& costs,
                                   uint32_t first) const {
   if (target <= Duration::zero()) return max_tokens;
   const double fair =
-      std::clamp(kFairShareOfFreeRows * costs.FreeRows(), double{kBlockTokens},
-                 static_cast<double>(max_tokens));
-  return std::clamp(costs.RowsWithin(others, first, max_tokens, target),
-                    std::min(static_cast<uint32_t>(fair), max_tokens),
-                    max_tokens);
+      std::max(kFairShareOfFreeRows * costs.FreeRows(), double{kBlockTokens});
+  const auto least =
+      static_cast<uint32_t>(std::min(fair, static_cast<double>(max_tokens)));
+  return std::max(costs.RowsWithin(others, first, max_tokens, target), least);
 }
 
 }  // namespace baton
