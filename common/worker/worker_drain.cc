@@ -20,18 +20,19 @@ void ReportLeft(const WorkerState& state) {
             state.ledger.ToString());
 }
 
-// Waits until the worker is idle: true, or false at the deadline or when more
-// than `count` shutdown requests came.
+// Waits until the worker is idle: true, or false at the deadline, when more
+// than `count` shutdown requests came, or when only a restart helps. `state` is
+// what it saw last.
 bool WaitIdle(Worker& worker, ShutdownRequests& requests, int count,
-              MonotonicTime deadline) {
+              MonotonicTime deadline, WorkerState* state) {
   MonotonicTime next_report = MonotonicNow() + kReportInterval;
   while (true) {
-    const WorkerState state = worker.state();
-    if (state.idle) return true;
+    *state = worker.state();
+    if (state->idle) return true;
     const MonotonicTime now = MonotonicNow();
-    if (now >= deadline) return false;
+    if (now >= deadline || !state->liveness.ok()) return false;
     if (now >= next_report) {
-      ReportLeft(state);
+      ReportLeft(*state);
       next_report = now + kReportInterval;
     }
     if (requests.WaitAbove(count, std::min(deadline, now + kPollInterval))) {
@@ -48,16 +49,19 @@ int DrainWorker(Worker& worker, RpcServer& server, ShutdownRequests& requests,
   server.SetServing("", false);
   server.SetServing(worker.service_name(), false);
   worker.Drain();
-  if (!WaitIdle(worker, requests, 1, MonotonicNow() + timeout)) {
+  WorkerState state;
+  if (!WaitIdle(worker, requests, 1, MonotonicNow() + timeout, &state) &&
+      state.liveness.ok()) {
     log::Warn("{}: ending unfinished work, other workers replay it",
               requests.count() > 1 ? "asked again" : "drain timeout");
-    ReportLeft(worker.state());
+    ReportLeft(state);
     worker.ShutDown();
-    WaitIdle(worker, requests, 2, MonotonicNow() + kEndGrace - kSessionGrace);
+    WaitIdle(worker, requests, 2, MonotonicNow() + kEndGrace - kSessionGrace,
+             &state);
   }
   worker.CloseSessions(absl::UnavailableError("the worker was drained"));
   server.Shutdown(kSessionGrace);
-  const WorkerState state = worker.state();
+  if (state.liveness.ok()) state = worker.state();
   if (state.liveness.ok() && state.clean()) {
     log::Info("drained, every block is free or cached: {}",
               state.ledger.ToString());

@@ -79,7 +79,7 @@ absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
   const int code =
       DrainWorker(*worker, *server, requests, options.drain_timeout);
   admin.reset();
-  if (worker->state().liveness.ok()) wired.worker.reset();  // else it hangs
+  if (code == 0) wired.worker.reset();  // else its end may take forever
   log::ExitProcess(code);
 }
 

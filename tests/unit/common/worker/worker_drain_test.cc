@@ -26,6 +26,7 @@ class ToyWorker final : public Worker {
     WorkerState state;
     state.idle = polls-- <= 0;
     state.ledger = ledger;
+    state.liveness = liveness;
     return state;
   }
   void Drain() override { calls.push_back("drain"); }
@@ -39,6 +40,7 @@ class ToyWorker final : public Worker {
 
   int polls = 0;
   bool ends = true;
+  absl::Status liveness;
   Ledger ledger;
   std::vector<std::string> calls;
 };
@@ -67,6 +69,13 @@ TEST_F(WorkerDrainTest, WaitsForWhatWasAccepted) {
   worker_.polls = 5;
   worker_.ledger.used[static_cast<size_t>(BlockUse::kPrefix)] = 3;
   EXPECT_EQ(Drain(std::chrono::hours(1)), 0);
+  EXPECT_THAT(worker_.calls, ElementsAre("drain", "close sessions"));
+}
+
+TEST_F(WorkerDrainTest, AWorkerThatOnlyARestartHelpsIsNotWaitedFor) {
+  worker_.polls = 1 << 30;
+  worker_.liveness = absl::InternalError("the event loop stands still");
+  EXPECT_EQ(Drain(std::chrono::hours(1)), kExitNotClean);
   EXPECT_THAT(worker_.calls, ElementsAre("drain", "close sessions"));
 }
 
