@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kQueryVectors = 48;  // (row, head) pairs of one item
 constexpr int kStoreRows = 16;
+constexpr int64_t kMaxPartialFloats = int64_t{16} << 20;  // then no more splits
 // An item that costs more than this part of a thread's share is split.
 constexpr int kItemsPerThread = 8;
 // Query, key pairs times head_dim below which other threads are not woken:
@@ -107,7 +108,8 @@ void AttentionRunner::PlanItems(const KvLayout& layout, int block_rows,
   partial_floats_ = 0;
   for (const RowBlock& rows : blocks_) {
     const bool split = pool_.threads() > 1 && rows.cost() > longest_item &&
-                       rows.context() > kAttentionSplit;
+                       rows.context() > kAttentionSplit &&
+                       partial_floats_ < kMaxPartialFloats;
     AddItems(rows, layout, group, split);
   }
   if (static_cast<int64_t>(partials_.size()) < partial_floats_) {

@@ -204,7 +204,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
   if (!IsSupported(isa)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "this machine lacks the instruction set '", std::string(IsaName(isa)),
-        "' (scalar and avx2 need AVX2, FMA and F16C; avxvnni also AVX-VNNI; "
+        "' (scalar and avx2 need AVX2, FMA, F16C and BMI2; avxvnni also "
+        "AVX-VNNI; "
         "avx512 F, BW, DQ, VL and VNNI; amx these, AMX-TILE and AMX-INT8, "
         "allowed by the kernel); use 'auto'"));
   }

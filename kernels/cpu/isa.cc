@@ -25,7 +25,8 @@ Registers Cpuid(uint32_t leaf, uint32_t subleaf) {
 
 bool HasV3() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("f16c");
+         __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
 }
 
 bool HasAvxVnni() {

@@ -80,10 +80,12 @@ void ThreadPool::RunWatched(int items, const Body& body) {
 int ThreadPool::Share(int items, const Body& body) {
   body_ = &body;
   items_ = items;
-  next_item_.store(0, std::memory_order_relaxed);
+  // The caller has at least one, or it could not judge its peers.
+  next_item_.store(1, std::memory_order_relaxed);
   state_.fetch_add(kGeneration | kOpen, std::memory_order_release);
   state_.notify_all();
-  return ClaimItems(0);
+  body(0, 0);
+  return 1 + ClaimItems(0);
 }
 
 void ThreadPool::AwaitPeers() {

@@ -62,8 +62,8 @@ class AttentionState {
   // Of a unit of the current batch: scores, then weights.
   float* scores(int unit) { return p_ + unit * kAttentionTile; }
   float rescale(int unit) const { return rescale_[unit]; }
-  // Of the current split, [padded_dim], not normalised.
   TilePrefetch& prefetch() { return prefetch_; }
+  // Of the current split, [padded_dim], not normalised.
   float* out(int vector) { return part_ + int64_t{vector} * padded_dim_; }
 
  private:

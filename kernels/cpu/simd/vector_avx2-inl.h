@@ -101,8 +101,6 @@ inline float SumStripes(const F32 (&stripes)[2]) {
 }
 
 inline F32 ToFloat(I32 a) { return {_mm256_cvtepi32_ps(a.v)}; }
-inline I32 Add(I32 a, I32 b) { return {_mm256_add_epi32(a.v, b.v)}; }
-inline I32 Mul(I32 a, I32 b) { return {_mm256_mullo_epi32(a.v, b.v)}; }
 inline I32 LoadUnsigned(const uint8_t* p) {
   return {_mm256_cvtepu8_epi32(
       _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};

@@ -92,8 +92,6 @@ inline float SumStripes(const F32 (&stripes)[1]) {
 
 inline F32 ToFloat(I32 a) { return {_mm512_cvtepi32_ps(a.v)}; }
 inline I32 Load(const int32_t* p) { return {_mm512_loadu_si512(p)}; }
-inline I32 Add(I32 a, I32 b) { return {_mm512_add_epi32(a.v, b.v)}; }
-inline I32 Mul(I32 a, I32 b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
 inline I32 LoadUnsigned(const uint8_t* p) {
   return {_mm512_cvtepu8_epi32(Load128(p))};
 }

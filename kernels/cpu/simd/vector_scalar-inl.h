@@ -82,8 +82,6 @@ inline float SumStripes(const F32 (&stripes)[16]) {
 
 inline F32 ToFloat(I32 a) { return {static_cast<float>(a.v)}; }
 inline I32 Load(const int32_t* p) { return {*p}; }
-inline I32 Add(I32 a, I32 b) { return {a.v + b.v}; }
-inline I32 Mul(I32 a, I32 b) { return {a.v * b.v}; }
 inline I32 LoadUnsigned(const uint8_t* p) { return {*p}; }
 inline I32 LoadSigned(const uint8_t* p) { return {static_cast<int8_t>(*p)}; }
 inline I32 AbsBits(F32 a) {
