@@ -117,7 +117,7 @@ class AdmissionQueue {
   MonotonicTime next_expiry() const { return expiry_.earliest(); }
 
   // RESOURCE_EXHAUSTED when less than `needed` would be left of the item's time
-  // at its turn, should the cluster become slower by half while it waits: a
+  // at its turn, should the cluster take half as long again for everything: a
   // queue as long as its deadlines allow makes all of them late as soon as
   // anything takes longer. Counts what is surely served first, that is the
   // tenant's own earlier work and as much of every other tenant's as fair turns

@@ -63,6 +63,9 @@ WorkerView* WorkerTable::Find(WorkerIndex index) {
 
 absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
   WorkerView* worker = Find(up.worker);
+  if (worker->hello.worker_epoch() != up.hello.worker_epoch()) {
+    worker->concurrency = {};  // of another process
+  }
   worker->hello = up.hello;
   if (up.hello.protocol() != kProtocol) {
     return absl::FailedPreconditionError(StrCat("protocol: not supported (got ",

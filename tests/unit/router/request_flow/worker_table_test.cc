@@ -39,6 +39,21 @@ TEST_F(WorkerTableTest, HelloMakesAWorkerReady) {
   EXPECT_EQ(DisplayName(*table_.Find(kD)), "host:2");
 }
 
+TEST_F(WorkerTableTest, ANewProcessAtAnAddressStartsWithoutLimit) {
+  SessionUp up = DecodeUp();
+  up.hello.set_worker_epoch(5);
+  ASSERT_TRUE(table_.Up(up, At(1)).ok());
+  ConcurrencyLimit& limit = table_.Find(kD)->concurrency;
+  limit.Late(40, At(1), At(2));
+  const uint32_t halved = limit.limit();
+  EXPECT_LE(halved, 40u);
+  ASSERT_TRUE(table_.Up(up, At(3)).ok());
+  EXPECT_EQ(table_.Find(kD)->concurrency.limit(), halved);
+  up.hello.set_worker_epoch(6);
+  ASSERT_TRUE(table_.Up(up, At(4)).ok());
+  EXPECT_EQ(table_.Find(kD)->concurrency.limit(), ConcurrencyLimit::kNone);
+}
+
 TEST_F(WorkerTableTest, WrongProtocolOrRoleEndsTheSession) {
   SessionUp up = PrefillUp();
   up.hello.set_protocol(2);
