@@ -3,6 +3,7 @@
 #include <bit>
 #include <future>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "common/base/check.h"
@@ -40,6 +41,16 @@ std::string Fingerprint(const std::string& file_digest,
   return {digest.begin(), digest.end()};
 }
 
+// The hash of the file, on a thread of its own where there is one.
+std::future<std::string> HashBeside(const GgufFile& file) {
+  const auto hash = [&file] { return file.Sha256(); };
+  try {
+    return std::async(std::launch::async, hash);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, hash);
+  }
+}
+
 }  // namespace
 
 struct Model::Impl {
@@ -66,8 +77,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   const kernels::KvLayout layout = config.kv_layout(options.kv_type);
   BATON_RETURN_IF_ERROR(CheckTensors(file, config));
   BATON_RETURN_IF_ERROR(CheckWeightFormat(file, options.load.format));
-  std::future<std::string> digest =
-      std::async([&file] { return file.Sha256(); });
+  std::future<std::string> digest = HashBeside(file);
   BATON_ASSIGN_OR_RETURN(
       LlamaWeights weights,
       LlamaWeights::Load(file, config, backend, options.load));

@@ -53,8 +53,12 @@ absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,
         "kv-type: expected one of f16, f32, i8 (got ", options.kv_type, ")"));
   }
   model_options.kv_type = *kv_type;
-  model_options.load.format =
-      ParseWeightFormat(options.weights).value_or(WeightFormat::kFile);
+  const auto format = ParseWeightFormat(options.weights);
+  if (!format.has_value()) {
+    return absl::InvalidArgumentError(StrCat(
+        "weights: expected one of file, int8 (got ", options.weights, ")"));
+  }
+  model_options.load.format = *format;
   LoadProgress progress(MonotonicNow());
   model_options.load.progress = [&progress](uint64_t done, uint64_t total) {
     const auto line = progress.Line(done, total, MonotonicNow());
