@@ -14,6 +14,9 @@ import re
 import subprocess
 import sys
 
+TOP_LEVEL = [".ci", ".clang-format", ".clang-tidy", ".gitignore",
+             "CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md",
+             "deploy", "docs", "helm", "tests"]
 TOP_FOLDERS = ["proto", "router", "prefill_worker", "decode_worker",
                "kv_transfer", "kernels", "common"]
 
@@ -226,6 +229,16 @@ def check_readmes(root, errors):
                           f"{MAX_README_LINES} lines")
 
 
+def check_top_level(root, errors):
+    if not os.path.exists(os.path.join(root, ".git")):
+        return
+    files = subprocess.run(["git", "-C", root, "ls-files"],
+                           capture_output=True, text=True, check=True).stdout
+    for entry in sorted({line.split("/")[0] for line in files.splitlines()}):
+        if entry not in TOP_LEVEL and entry not in TOP_FOLDERS:
+            errors.append(f"{entry}: does not belong to the top level")
+
+
 def check_router_links(binary, errors):
     out = subprocess.run(["ldd", binary], capture_output=True, text=True,
                          check=True).stdout
@@ -257,6 +270,7 @@ def main():
         check_guard(path, text, errors)
         check_line_width(path, text, errors)
     check_readmes(root, errors)
+    check_top_level(root, errors)
     if len(sys.argv) > 2:
         check_router_links(sys.argv[2], errors)
     for error in errors:

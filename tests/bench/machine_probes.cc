@@ -1,6 +1,7 @@
 #include "tests/bench/machine_probes.h"
 
 #include <immintrin.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -29,6 +30,21 @@ void Keep(T& value) {
 
 using Clock = std::chrono::steady_clock;
 
+// Keeps this thread on the `index`-th CPU it may use, or where it is if there
+// are not so many: new threads of a short probe often share a core.
+void PinTo(int index) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || index-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    return;
+  }
+}
+
 // Seconds that `work(thread)` takes on all threads at once, at best.
 template <typename Work>
 double BestSeconds(int threads, Work work) {
@@ -39,6 +55,7 @@ double BestSeconds(int threads, Work work) {
     std::vector<std::thread> running;
     for (int t = 0; t < threads; ++t) {
       running.emplace_back([&, t] {
+        PinTo(t);
         start.arrive_and_wait();
         began[t] = Clock::now();
         work(t);

@@ -43,7 +43,7 @@ class ContextsTest : public testing::TestWithParam<KvType> {
 
   // Every runner, with a number of threads that goes round.
   void Compare(int group, int context, int head_dim, int rows) {
-    const int kv_heads = 1 + turn_ % 2;
+    const int kv_heads = 1 + case_ / kMostThreads % 2;
     const int heads = kv_heads * group;
     SCOPED_TRACE(testing::Message()
                  << heads << "/" << kv_heads << " heads of " << head_dim << ", "
@@ -68,21 +68,22 @@ class ContextsTest : public testing::TestWithParam<KvType> {
     std::vector<float> expected(q.size());
     reference_->Attention(layout, kLayer, q.data(), heads, {&last, 1},
                           expected.data());
-    for (const Runner& runner : runners_) {
-      const int threads = 1 + turn_++ % kMostThreads;
+    for (size_t r = 0; r < runners_.size(); ++r) {
+      const Runner& runner = runners_[r];
+      const int threads = 1 + (case_ + static_cast<int>(r)) % kMostThreads;
       std::vector<float> actual(q.size());
       runner.by_threads[threads - 1]->Attention(layout, kLayer, q.data(), heads,
                                                 {&last, 1}, actual.data());
       EXPECT_TRUE(SameValues(expected, actual))
           << IsaName(runner.isa) << ", " << threads << " threads";
     }
-    ++turn_;
+    ++case_;
   }
 
   std::unique_ptr<Backend> reference_ = MakeReferenceBackend();
   std::vector<Runner> runners_;
   std::mt19937 random_{20240607};
-  int turn_ = 0;
+  int case_ = 0;
 };
 
 TEST_P(ContextsTest, EqualTheReference) {
