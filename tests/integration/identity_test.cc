@@ -85,9 +85,10 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> StartArm(
   ClusterOptions options;
   options.model = model;
   options.prefill = arm.mode == Mode::kAggregated ? 0 : 1;
-  options.worker_flags = {
-      absl::StrCat("--threads=", arm.threads), absl::StrCat("--isa=", arm.isa),
-      absl::StrCat("--step-tokens=", arm.chunk), "--kv-blocks=600"};
+  options.worker_flags = {absl::StrCat("--threads=", arm.threads),
+                          absl::StrCat("--isa=", arm.isa),
+                          absl::StrCat("--step-tokens=", arm.chunk),
+                          "--step-target=0ms", "--kv-blocks=600"};
   options.loopback_pair = arm.mode == Mode::kLoopback;
   if (!options.loopback_pair)
     options.decode_flags = {
