@@ -70,7 +70,7 @@ class CpuBackend final : public Backend {
   void Embed(const PackedMatrix& table, absl::Span<const uint32_t> ids,
              float* out) override {
     const FloatEnvironment environment;
-    const auto& panels = static_cast<const PackedPanels&>(table);
+    const PackedPanels& panels = PackedPanels::Of(table);
     ForRows(static_cast<int>(ids.size()), panels.cols() * 4,
             [&](int r) { panels.Dequantize(ids[r], out + r * panels.cols()); });
   }

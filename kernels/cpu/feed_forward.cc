@@ -8,10 +8,6 @@ namespace {
 
 static_assert(kTilePanels * kPanelOutputs == kActivationGroup);
 
-const PackedPanels& Panels(const PackedMatrix* matrix) {
-  return static_cast<const PackedPanels&>(*matrix);
-}
-
 }  // namespace
 
 FeedForwardRunner::FeedForwardRunner(const KernelTable* table, ThreadPool* pool,
@@ -21,9 +17,9 @@ FeedForwardRunner::FeedForwardRunner(const KernelTable* table, ThreadPool* pool,
 void FeedForwardRunner::Run(const FeedForwardWeights& weights, int n,
                             float* x) {
   if (n == 0) return;
-  const PackedPanels& gate = Panels(weights.gate);
-  const PackedPanels& up = Panels(weights.up);
-  const PackedPanels& down = Panels(weights.down);
+  const PackedPanels& gate = PackedPanels::Of(*weights.gate);
+  const PackedPanels& up = PackedPanels::Of(*weights.up);
+  const PackedPanels& down = PackedPanels::Of(*weights.down);
   const bool gate_quantized = IsQuantized(gate.type());
   const bool up_quantized = IsQuantized(up.type());
   input_.Set({.x = x,

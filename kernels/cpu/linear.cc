@@ -4,13 +4,6 @@
 #include "kernels/cpu/packed_panels.h"
 
 namespace baton::kernels::cpu {
-namespace {
-
-const PackedPanels& Panels(const LinearTarget& target) {
-  return static_cast<const PackedPanels&>(*target.weights);
-}
-
-}  // namespace
 
 void LinearRunner::Run(const float* x, int n,
                        absl::Span<const LinearTarget> targets) {
@@ -21,7 +14,7 @@ void LinearRunner::Run(const float* x, int n,
   int items = 0;
   double microseconds = 0;
   for (const LinearTarget& target : targets) {
-    const PackedPanels* const weights = &Panels(target);
+    const PackedPanels* const weights = &PackedPanels::Of(*target.weights);
     (IsQuantized(weights->type()) ? source.groups : source.values) = true;
     products_.push_back(
         {&target, PanelGrid({&weights, 1}, n, kTilePanels, pool_.threads())});
@@ -39,7 +32,8 @@ void LinearRunner::RunItem(int item, int thread) {
   const LinearTarget& target = *product->target;
   const PanelItem panels = product->grid.item(item);
   const int64_t outputs = target.weights->rows();
-  MultiplyPanels(table_, Panels(target), panels, input_.Of(thread),
+  MultiplyPanels(table_, PackedPanels::Of(*target.weights), panels,
+                 input_.Of(thread),
                  target.out + panels.first_row * outputs + panels.first_output,
                  outputs, target.accumulate);
 }

@@ -19,6 +19,11 @@ class PackedPanels final : public PackedMatrix {
   // Requires: ValidateShape(shape) is OK.
   PackedPanels(const MatrixShape& shape, std::shared_ptr<std::byte[]> data);
 
+  // A matrix of this backend's own packing, as all are that it is given.
+  static const PackedPanels& Of(const PackedMatrix& matrix) {
+    return static_cast<const PackedPanels&>(matrix);
+  }
+
   // Memory that a matrix of this shape takes.
   static size_t StorageBytes(const MatrixShape& shape);
 

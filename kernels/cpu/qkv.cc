@@ -47,7 +47,7 @@ void QkvRunner::Run(const float* x, int n,
 void QkvRunner::Add(Part part, const PackedMatrix* weights, int n, int head_dim,
                     InputRows::Source* source) {
   if (weights == nullptr) return;
-  const auto* panels = static_cast<const PackedPanels*>(weights);
+  const auto* panels = &PackedPanels::Of(*weights);
   const int unit =
       std::lcm(head_dim, kTilePanels * kPanelOutputs) / kPanelOutputs;
   products_.push_back(
