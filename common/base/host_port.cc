@@ -6,9 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "common/base/strings.h"
 
@@ -55,7 +57,8 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text) {
   }
   const bool clean =
       !host.empty() && host.size() <= kMaxHostBytes &&
-      host.find_first_of(" \t\r\n/[],@\"'") == std::string_view::npos;
+      std::all_of(host.begin(), host.end(), absl::ascii_isgraph) &&
+      host.find_first_of("/[],@\"'") == std::string_view::npos;
   const bool digits =
       !port.empty() && port.size() <= 5 &&
       port.find_first_not_of("0123456789") == std::string_view::npos;

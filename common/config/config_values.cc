@@ -55,8 +55,8 @@ int64_t ParseQuantity(std::string_view text, absl::Span<const Unit> units,
   }
   int64_t whole = 0;
   if (absl::SimpleAtoi(ToAbsl(number), &whole)) {
-    constexpr int64_t kLimit = int64_t{1} << 62;
-    return whole < kLimit / size ? whole * size : -1;
+    constexpr int64_t kLargest = (int64_t{1} << 62) - 1;
+    return whole <= kLargest / size ? whole * size : -1;
   }
   value = std::floor(value * static_cast<double>(size));
   return value < 0x1p62 ? static_cast<int64_t>(value) : -1;

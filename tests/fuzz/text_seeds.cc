@@ -215,8 +215,8 @@ void AddConfigs(Corpus* corpus) {
   for (const std::string_view text :
        {"512MiB", "1.5GiB", "30s", "1.5s", "0", "127.0.0.1:7000",
         "[fe80::7]:4791", "ucx:10.0.0.7:4791", "ucx:[fe80::7]:4791",
-        "a:1, b:2,[::1]:3", "\xe2\x82\xac\xf0\x9f\x98\x80\xed\xa0\x80",
-        "Bearer baton-x",
+        "a:1, b:2,[::1]:3", "a:1,[\vb]:2", "1281023.0h",
+        "\xe2\x82\xac\xf0\x9f\x98\x80\xed\xa0\x80", "Bearer baton-x",
         "tenant-a "
         "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n",
         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",

@@ -24,7 +24,8 @@ TEST(HostPortTest, RefusesTheRest) {
   for (const char* text :
        {"", ":", "host", "host:", ":7000", "host:65536", "host:-1", "host:+1",
         "host:7x", "host: 7", "ho st:7", "http://host:7", "a,b:7", "[]:7",
-        "host:000001"}) {
+        "host:000001", "\vhost:7", "[\vhost]:7", "host\x7f:7",
+        "h\xc3\xb6st:7"}) {
     EXPECT_FALSE(ParseHostPort(text).ok()) << text;
   }
   EXPECT_EQ(ParseHostPort("nowhere").status().message(),

@@ -49,6 +49,9 @@ TEST(DurationTest, ReadsEveryUnit) {
   EXPECT_EQ(*ParseDuration("20us"), microseconds(20));
   EXPECT_EQ(*ParseDuration("2h"), hours(2));
   EXPECT_EQ(*ParseDuration("0"), Duration::zero());
+  EXPECT_EQ(*ParseDuration("1281023h"), hours(1281023));  // the longest
+  EXPECT_EQ(*ParseDuration("1281023.0h"), hours(1281023));
+  EXPECT_FALSE(ParseDuration("1281024h").ok());
 }
 
 TEST(DurationTest, RefusesNumbersWithoutUnitAndNonsense) {
