@@ -42,38 +42,26 @@ absl::Status CheckSpan(const StepSpan& span, size_t index,
       return Invalid(index, "draws", "without parameters", 0, 1);
     }
   }
+  if (span.drafted && span.draws.size() != 1) {
+    return Invalid(index, "draws", "not one draw for drafts", span.draws.size(),
+                   1);
+  }
   return absl::OkStatus();
 }
 
+size_t LogitRowsOf(const StepSpan& span) {
+  if (span.draws.empty()) return 0;
+  return span.drafted ? span.tokens.size() : 1;
+}
+
 ForwardSpan ToForward(const StepSpan& span) {
+  using Logits = ForwardSpan::Logits;
   return {.tokens = span.tokens,
           .first_position = static_cast<int>(span.first_position),
           .blocks = span.blocks,
-          .logits = span.draws.empty() ? ForwardSpan::Logits::kNone
-                                       : ForwardSpan::Logits::kLast};
-}
-
-// Draws in order from one row of logits; the first failure ends the span.
-SpanResult Draw(const StepSpan& span, absl::Span<const float> logits,
-                kernels::Backend* backend) {
-  const bool logprobs =
-      std::any_of(span.draws.begin(), span.draws.end(),
-                  [](const DrawRequest& d) { return d.params->logprobs; });
-  const float log_sum_exp =
-      logprobs
-          ? backend->LogSumExp(logits.data(), static_cast<int>(logits.size()))
-          : 0;
-  SpanResult result;
-  for (const DrawRequest& draw : span.draws) {
-    const DrawContext context{.choice = draw.choice,
-                              .position = draw.position,
-                              .banned = draw.banned};
-    absl::StatusOr<SampledToken> token =
-        Sample(logits, *draw.params, draw.counts, context, log_sum_exp);
-    if (!token.ok()) return {.status = token.status(), .draws = {}};
-    result.draws.push_back(*std::move(token));
-  }
-  return result;
+          .logits = span.draws.empty() ? Logits::kNone
+                    : span.drafted     ? Logits::kAll
+                                       : Logits::kLast};
 }
 
 // Hands out the logits of a pass row by row, in order, and computes as many at
@@ -91,7 +79,7 @@ class LogitRows {
             bytes / (vocabulary_ * sizeof(float)), 1, std::max(rows, 1)))) {}
 
   absl::Span<const float> Next() {
-    if (next_ == end_) {
+    if (next_ >= end_) {
       first_ = next_;
       end_ = next_ + std::min(most_, rows_ - next_);
       logits_ = model_.Logits(scratch_, first_, end_ - first_);
@@ -99,6 +87,8 @@ class LogitRows {
     const auto row = static_cast<size_t>(next_++ - first_);
     return {logits_ + row * vocabulary_, vocabulary_};
   }
+  // The next row will be `row`, not before the current next one.
+  void SkipTo(size_t row) { next_ = static_cast<int>(row); }
 
  private:
   const Model& model_;
@@ -111,6 +101,62 @@ class LogitRows {
   int end_ = 0;
   const float* logits_ = nullptr;
 };
+
+// Draws from rows of logits, what they have in common once per row.
+class RowSampler {
+ public:
+  RowSampler(absl::Span<const float> logits, bool logprobs,
+             kernels::Backend* backend)
+      : logits_(logits),
+        log_sum_exp_(logprobs
+                         ? backend->LogSumExp(logits.data(),
+                                              static_cast<int>(logits.size()))
+                         : 0) {}
+
+  absl::StatusOr<SampledToken> Sample(const DrawRequest& draw) const {
+    return baton::Sample(logits_, *draw.params, draw.counts, draw.context(),
+                         log_sum_exp_);
+  }
+
+ private:
+  const absl::Span<const float> logits_;
+  const float log_sum_exp_;
+};
+
+bool WantsLogprobs(const DrawRequest& draw) { return draw.params->logprobs; }
+
+// Draws in order from one row of logits; the first failure ends the span.
+absl::StatusOr<std::vector<SampledToken>> DrawAll(
+    const StepSpan& span, absl::Span<const float> logits,
+    kernels::Backend* backend) {
+  const RowSampler sampler(
+      logits, std::any_of(span.draws.begin(), span.draws.end(), WantsLogprobs),
+      backend);
+  std::vector<SampledToken> drawn;
+  for (const DrawRequest& draw : span.draws) {
+    BATON_ASSIGN_OR_RETURN(SampledToken token, sampler.Sample(draw));
+    drawn.push_back(std::move(token));
+  }
+  return drawn;
+}
+
+absl::StatusOr<std::vector<SampledToken>> DrawDrafted(
+    const StepSpan& span, LogitRows* rows, kernels::Backend* backend) {
+  return DrawRun(span.draws.front(),
+                 absl::MakeConstSpan(span.tokens).subspan(1),
+                 [&](size_t, const DrawRequest& draw) {
+                   return RowSampler(rows->Next(), WantsLogprobs(draw), backend)
+                       .Sample(draw);
+                 });
+}
+
+SpanResult Draw(const StepSpan& span, LogitRows* rows,
+                kernels::Backend* backend) {
+  auto drawn = span.drafted ? DrawDrafted(span, rows, backend)
+                            : DrawAll(span, rows->Next(), backend);
+  if (!drawn.ok()) return {.status = drawn.status(), .draws = {}};
+  return {.status = absl::OkStatus(), .draws = *std::move(drawn)};
+}
 
 }  // namespace
 
@@ -157,20 +203,20 @@ absl::StatusOr<StepResult> Engine::Step(absl::Span<const StepSpan> spans) {
   const absl::Span<bool> finite(buffers_->finite.get(), spans.size());
   model_->Forward(buffers_->forward, buffers_->scratch.get(), finite);
 
-  const auto draws =
-      std::count_if(spans.begin(), spans.end(),
-                    [](const StepSpan& span) { return !span.draws.empty(); });
-  LogitRows logits(*model_, buffers_->scratch.get(), static_cast<int>(draws),
-                   buffers_->logit_bytes);
+  size_t logit_rows = 0;
+  for (const StepSpan& span : spans) logit_rows += LogitRowsOf(span);
+  LogitRows logits(*model_, buffers_->scratch.get(),
+                   static_cast<int>(logit_rows), buffers_->logit_bytes);
   result.spans.reserve(spans.size());
+  size_t next_row = 0;
   for (size_t i = 0; i < spans.size(); ++i) {
-    absl::Span<const float> row;
-    if (!spans[i].draws.empty()) row = logits.Next();
+    logits.SkipTo(next_row);
+    next_row += LogitRowsOf(spans[i]);
     if (!finite[i]) {
       result.spans.push_back(
           {absl::InternalError("NaN or infinity in the activations"), {}});
-    } else if (!row.empty()) {
-      result.spans.push_back(Draw(spans[i], row, model_->backend()));
+    } else if (!spans[i].draws.empty()) {
+      result.spans.push_back(Draw(spans[i], &logits, model_->backend()));
     } else {
       result.spans.emplace_back();
     }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/monotonic_time.h"
+#include "common/engine/draw_request.h"
 #include "common/model/model.h"
 #include "common/sampling/sampling.h"
 #include "common/tokens/token.h"
@@ -17,29 +18,27 @@
 
 namespace baton {
 
-// One draw from the logits of a span's last row. Everything is copied or
-// shared so that the step owns what it reads.
-struct DrawRequest {
-  std::shared_ptr<const SamplingParams> params;
-  TokenCounts counts;
-  uint32_t choice = 0;
-  uint64_t position = 0;  // see DrawContext
-  std::vector<TokenId> banned;
-};
-
 // A run of consecutive positions of one sequence in a step: a prefill chunk
-// (many tokens) or a decode step (one token).
+// (many tokens) or a decode step (one token, and drafts to verify).
 struct StepSpan {
   std::vector<TokenId> tokens;
+  // Speculation: all tokens but the first are guesses of what follows it.
+  // Every row then draws the token after it, until one differs from the guess.
+  bool drafted = false;
   uint32_t first_position = 0;
   std::vector<std::byte*> blocks;  // cover first_position + tokens.size()
-  std::vector<DrawRequest> draws;  // from the last row; empty: no logits
+  // From the last row; empty: no logits. When drafted exactly one, of the first
+  // row's token; that of a later row follows from it.
+  std::vector<DrawRequest> draws;
 };
 
 // One result per span, in order.
 struct SpanResult {
   absl::Status status;  // INTERNAL: NaN or infinity in this span's rows
-  std::vector<SampledToken> draws;  // as asked, empty unless status is OK
+  // As asked, empty unless status is OK. Drafted: the run of tokens that follow
+  // the first one, at least one; each but the last equals its guess. The KV of
+  // as many positions is that of the sequence, the rest is to be cleared.
+  std::vector<SampledToken> draws;
 };
 
 struct StepResult {
@@ -62,8 +61,8 @@ class Engine {
   ~Engine();
 
   // INVALID_ARGUMENT when the rows exceed max_rows, a span is empty, a token
-  // is outside the vocabulary or the blocks do not cover the span; then
-  // nothing was written.
+  // is outside the vocabulary, the blocks do not cover the span or a drafted
+  // span has not one draw; then nothing was written.
   absl::StatusOr<StepResult> Step(absl::Span<const StepSpan> spans);
 
   uint32_t max_rows() const;

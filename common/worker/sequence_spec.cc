@@ -186,6 +186,7 @@ DrawRequest NextDrawOf(const Sequence& sequence,
   draw.choice = context.choice;
   draw.position = context.position;
   draw.banned.assign(context.banned.begin(), context.banned.end());
+  draw.banned_before = params->prompt.size() + params->min_tokens;
   if (sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
       sampling.frequency_penalty != 0) {
     draw.counts = sequence.counts();

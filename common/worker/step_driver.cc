@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/kv_cache/kv_lanes.h"
 
 namespace baton {
 
@@ -45,6 +46,7 @@ absl::Status StepDriver::Resolve(StepPlan& plan, const BlockPool& pool,
   for (PlannedSpan& span : plan.spans) {
     StepSpan resolved;
     resolved.tokens = std::move(span.tokens);
+    resolved.drafted = span.drafted;
     resolved.first_position = span.first_position;
     resolved.draws = std::move(span.draws);
     resolved.blocks.reserve(span.blocks.size());
@@ -79,6 +81,17 @@ void StepDriver::Loop() {
   }
 }
 
+void StepDriver::ClearRejected(absl::Span<const StepSpan> spans,
+                               const StepResult& result) {
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const StepSpan& span = spans[i];
+    if (!span.drafted) continue;
+    ClearPositions(memory_->layout(), span.blocks,
+                   span.first_position + result.spans[i].draws.size(),
+                   span.first_position + span.tokens.size());
+  }
+}
+
 StepResult StepDriver::Compute(const Step& step) {
   absl::Status failure = step.refusal;
   if (failure.ok()) {
@@ -88,7 +101,10 @@ StepResult StepDriver::Compute(const Step& step) {
       std::memcpy(memory_->Block(to), source.data(), source.size());
     }
     absl::StatusOr<StepResult> result = engine_.Step(step.spans);
-    if (result.ok()) return *std::move(result);
+    if (result.ok()) {
+      ClearRejected(step.spans, *result);
+      return *std::move(result);
+    }
     failure = result.status();
   }
   StepResult result;

@@ -54,6 +54,8 @@ class StepDriver {
   absl::Status Resolve(StepPlan& plan, const BlockPool& pool, Step* step);
   void Loop();
   StepResult Compute(const Step& step);
+  void ClearRejected(absl::Span<const StepSpan> spans,
+                     const StepResult& result);
 
   KvMemory* const memory_;
   Engine engine_;

@@ -12,7 +12,11 @@ StepShape ShapeOf(const StepPlan& plan) {
   for (const PlannedSpan& span : plan.spans) {
     step.spans.push_back(
         {span.first_position, static_cast<uint32_t>(span.tokens.size())});
-    if (!span.draws.empty()) ++step.logit_rows;
+    if (span.drafted) {
+      step.logit_rows += static_cast<uint32_t>(span.tokens.size());
+    } else if (!span.draws.empty()) {
+      ++step.logit_rows;
+    }
   }
   return step;
 }

@@ -16,9 +16,10 @@ namespace baton {
 // A StepSpan that names its blocks instead of their memory.
 struct PlannedSpan {
   std::vector<TokenId> tokens;
+  bool drafted = false;
   uint32_t first_position = 0;
-  std::vector<BlockRef> blocks;    // cover first_position + tokens.size()
-  std::vector<DrawRequest> draws;  // from the last row; empty: no logits
+  std::vector<BlockRef> blocks;  // cover first_position + tokens.size()
+  std::vector<DrawRequest> draws;
 };
 
 // The whole of `from` into `to`.
@@ -28,8 +29,8 @@ struct BlockCopy {
 };
 
 // One forward pass as a scheduler wants it, in this order: zero the cleared
-// blocks, copy, run the spans. Every block named stays held by the scheduler
-// until the StepDone of that number.
+// blocks, copy, run the spans, zero the KV of rejected drafts. Every block
+// named stays held by the scheduler until the StepDone of that number.
 struct StepPlan {
   uint64_t number = 0;  // 1, 2, 3, ...
   std::vector<BlockRef> cleared;

@@ -16,11 +16,12 @@ namespace {
 
 class StepDriverTest : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { Load(kernels::KvType::kF16); }
+  void Load(kernels::KvType kv_type) {
     auto path = WriteTinyModel(testing::TempDir(), {});
     ASSERT_TRUE(path.ok()) << path.status();
-    auto loaded =
-        ModelUnderTest::Load(*path, kernels::MakeReferenceBackend(), {});
+    auto loaded = ModelUnderTest::Load(*path, kernels::MakeReferenceBackend(),
+                                       {.kv_type = kv_type});
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     loaded_ = *std::move(loaded);
     memory_ = *KvMemory::Create(loaded_.model->kv_layout(), 8);
@@ -62,6 +63,57 @@ TEST_F(StepDriverTest, ClearsThenCopiesThenComputes) {
   EXPECT_TRUE(All(blocks[1].id, std::byte{0}));
   EXPECT_TRUE(All(blocks[2].id, std::byte{0}));
   EXPECT_TRUE(All(blocks[3].id, std::byte{0x5a}));
+}
+
+// What a rejected draft left in its block is what was there before.
+TEST_F(StepDriverTest, ClearsTheKvOfRejectedDrafts) {
+  for (const kernels::KvType type : kernels::kAllKvTypes) {
+    Load(type);
+    auto blocks = *pool_.Acquire(6, BlockUse::kRunning);
+    std::vector<TokenId> prompt(13, 7);
+    const auto run = [&](size_t sequence, std::vector<TokenId> tokens,
+                         bool drafted) {
+      StepPlan plan;
+      plan.number = 1;
+      const auto own = blocks.begin() + static_cast<int>(3 * sequence);
+      PlannedSpan span;
+      span.first_position = drafted || tokens.size() == 1 ? 13 : 0;
+      if (span.first_position == 0) plan.cleared.assign(own, own + 3);
+      span.tokens = std::move(tokens);
+      span.drafted = drafted;
+      span.blocks.assign(own, own + 3);
+      DrawRequest draw;
+      SamplingParams greedy;
+      greedy.temperature = 0;
+      draw.params = std::make_shared<const SamplingParams>(greedy);
+      span.draws = {draw};
+      plan.spans = {span};
+      StepDone done = Run(std::move(plan));
+      EXPECT_TRUE(done.result.spans.at(0).status.ok());
+      return done.result.spans.at(0).draws;
+    };
+    run(0, prompt, false);
+    run(1, prompt, false);
+    const TokenId next = run(0, {9}, false).at(0).token;
+    const TokenId wrong = next == 30 ? 31 : 30;
+    ASSERT_EQ(run(1, std::vector<TokenId>(20, wrong), true).size(), 1u);
+    for (size_t i = 0; i < 3; ++i) {
+      const auto plain = memory_->BlockSpan(blocks[i].id);
+      const auto drafted = memory_->BlockSpan(blocks[3 + i].id);
+      EXPECT_EQ(i == 0, !All(blocks[i].id, std::byte{0}));
+      // The first token of the two is not the same.
+      EXPECT_EQ(
+          i == 0 ? 0 : std::memcmp(plain.data(), drafted.data(), plain.size()),
+          0);
+    }
+    run(1, {9}, false);
+    EXPECT_EQ(
+        std::memcmp(memory_->Block(blocks[0].id), memory_->Block(blocks[3].id),
+                    memory_->layout().block_bytes()),
+        0)
+        << kernels::KvTypeName(type);
+    ASSERT_TRUE(pool_.Release(blocks, BlockUse::kRunning).ok());
+  }
 }
 
 TEST_F(StepDriverTest, StaleReferenceTouchesNothing) {

@@ -22,5 +22,16 @@ TEST(StepPlanTest, ItsShapeIsWhatItsTimeDependsOn) {
   EXPECT_EQ(step.logit_rows, 1);  // one row, two draws
 }
 
+TEST(StepPlanTest, EveryDraftedRowHasLogits) {
+  StepPlan plan;
+  plan.spans.resize(2);
+  plan.spans[0].tokens = {1, 2, 3};
+  plan.spans[0].drafted = true;
+  plan.spans[0].draws.resize(1);
+  plan.spans[1].tokens = {4};
+  plan.spans[1].draws.resize(1);
+  EXPECT_EQ(ShapeOf(plan).logit_rows, 4u);
+}
+
 }  // namespace
 }  // namespace baton
