@@ -15,8 +15,8 @@ constexpr int64_t kMaxPartialFloats = int64_t{16} << 20;  // then no more splits
 // An item that costs more than this part of a thread's share is split.
 constexpr int kItemsPerThread = 8;
 // Query, key pairs times head_dim below which other threads are not woken:
-// about 8 us of one thread.
-constexpr int64_t kSerialCost = 200'000;
+// about 3 us of one thread.
+constexpr int64_t kSerialCost = 40'000;
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "kernels/cpu/input_rows.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/loop_history.h"
 #include "kernels/cpu/packed_panels.h"
 #include "kernels/cpu/panel_packer.h"
 #include "kernels/cpu/qkv.h"
@@ -49,9 +50,10 @@ class CpuBackend final : public Backend {
         table_(table),
         pool_(threads, cpu::SteadyNanoseconds),
         input_(&table_, &pool_),
-        linear_(&table_, &pool_, &input_),
-        qkv_(&table_, &pool_, &input_),
-        feed_forward_(&table_, &pool_, &input_),
+        history_(threads),
+        linear_(&table_, &pool_, &input_, &history_),
+        qkv_(&table_, &pool_, &input_, &history_),
+        feed_forward_(&table_, &pool_, &input_, &history_),
         attention_(&table_, &pool_) {}
 
   std::string_view name() const override { return name_; }
@@ -175,6 +177,7 @@ class CpuBackend final : public Backend {
   cpu::ThreadPool pool_;
   cpu::WeightArena arena_;
   cpu::InputRows input_;
+  cpu::LoopHistory history_;
   cpu::LinearRunner linear_;
   cpu::QkvRunner qkv_;
   cpu::FeedForwardRunner feed_forward_;

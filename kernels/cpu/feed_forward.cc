@@ -11,8 +11,12 @@ static_assert(kTilePanels * kPanelOutputs == kActivationGroup);
 }  // namespace
 
 FeedForwardRunner::FeedForwardRunner(const KernelTable* table, ThreadPool* pool,
-                                     InputRows* input)
-    : table_(*table), pool_(*pool), input_(*input), tiles_(pool->threads()) {}
+                                     InputRows* input, LoopHistory* history)
+    : table_(*table),
+      pool_(*pool),
+      input_(*input),
+      history_(*history),
+      tiles_(pool->threads()) {}
 
 void FeedForwardRunner::Run(const FeedForwardWeights& weights, int n,
                             float* x) {
@@ -36,22 +40,36 @@ void FeedForwardRunner::Run(const FeedForwardWeights& weights, int n,
   }
   const PackedPanels* const gated[] = {&gate, &up};
   const PanelGrid gate_grid(gated, n, kTilePanels, pool_.threads());
-  RunItems(&pool_, gate_grid.items(), gate_grid.microseconds(),
-           [&](int item, int thread) {
-             Gate(gate, up, gate_grid.item(item), thread);
-           });
+  const auto reads_gate = [&](int item, ReadAhead* list) {
+    const PanelItem panels = gate_grid.item(item);
+    return AddPanels(gate, panels, list) && AddPanels(up, panels, list);
+  };
+  const ReadAhead* next =
+      history_.Enter(gate.panel(0), n, gate_grid.items(), reads_gate);
+  RunItems(
+      &pool_, gate_grid.items(), gate_grid.microseconds(),
+      [&](int item, int thread) {
+        Gate(gate, up, gate_grid.item(item), thread);
+      },
+      next);
 
   const LinearInput hidden = {.values = values_.data(),
                               .groups = groups_.data()};
   const PackedPanels* const last = &down;
   const PanelGrid down_grid({&last, 1}, n, kTilePanels, pool_.threads());
+  const auto reads_down = [&](int item, ReadAhead* list) {
+    return AddPanels(down, down_grid.item(item), list);
+  };
+  next = history_.Enter(down.panel(0), n, down_grid.items(), reads_down);
   RunItems(
-      &pool_, down_grid.items(), down_grid.microseconds(), [&](int index, int) {
+      &pool_, down_grid.items(), down_grid.microseconds(),
+      [&](int index, int) {
         const PanelItem item = down_grid.item(index);
         MultiplyPanels(table_, down, item, hidden,
                        x + item.first_row * down.rows() + item.first_output,
                        down.rows(), /*accumulate=*/true);
-      });
+      },
+      next);
 }
 
 void FeedForwardRunner::Gate(const PackedPanels& gate, const PackedPanels& up,

@@ -6,6 +6,7 @@
 #include "kernels/api/backend.h"
 #include "kernels/cpu/input_rows.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/loop_history.h"
 #include "kernels/cpu/panel_grid.h"
 #include "kernels/cpu/thread_pool.h"
 
@@ -18,7 +19,7 @@ class FeedForwardRunner {
  public:
   // All must outlive the runner.
   FeedForwardRunner(const KernelTable* table, ThreadPool* pool,
-                    InputRows* input);
+                    InputRows* input, LoopHistory* history);
 
   // As Backend::FeedForward; all weights are PackedPanels.
   void Run(const FeedForwardWeights& weights, int n, float* x);
@@ -35,6 +36,7 @@ class FeedForwardRunner {
   const KernelTable& table_;
   ThreadPool& pool_;
   InputRows& input_;
+  LoopHistory& history_;
   std::vector<Tile> tiles_;              // per thread
   bool quantized_ = true;                // what the down projection reads:
   std::vector<ActivationGroup> groups_;  // [n, ffn_width / 32]

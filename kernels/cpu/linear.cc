@@ -22,15 +22,28 @@ void LinearRunner::Run(const float* x, int n,
     microseconds += products_.back().grid.microseconds();
   }
   input_.Set(source);
-  RunItems(&pool_, items, microseconds,
-           [this](int item, int thread) { RunItem(item, thread); });
+  const auto reads = [this](int item, ReadAhead* list) {
+    const Product& product = ProductOf(&item);
+    return AddPanels(PackedPanels::Of(*product.target->weights),
+                     product.grid.item(item), list);
+  };
+  const ReadAhead* next = history_.Enter(
+      PackedPanels::Of(*targets[0].weights).panel(0), n, items, reads);
+  RunItems(
+      &pool_, items, microseconds,
+      [this](int item, int thread) { RunItem(item, thread); }, next);
+}
+
+const LinearRunner::Product& LinearRunner::ProductOf(int* item) const {
+  const Product* product = products_.data();
+  while (*item >= product->grid.items()) *item -= (product++)->grid.items();
+  return *product;
 }
 
 void LinearRunner::RunItem(int item, int thread) {
-  const Product* product = products_.data();
-  while (item >= product->grid.items()) item -= (product++)->grid.items();
-  const LinearTarget& target = *product->target;
-  const PanelItem panels = product->grid.item(item);
+  const Product& product = ProductOf(&item);
+  const LinearTarget& target = *product.target;
+  const PanelItem panels = product.grid.item(item);
   const int64_t outputs = target.weights->rows();
   MultiplyPanels(table_, PackedPanels::Of(*target.weights), panels,
                  input_.Of(thread),

@@ -7,6 +7,7 @@
 #include "kernels/api/backend.h"
 #include "kernels/cpu/input_rows.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/loop_history.h"
 #include "kernels/cpu/panel_grid.h"
 #include "kernels/cpu/thread_pool.h"
 
@@ -17,8 +18,9 @@ namespace baton::kernels::cpu {
 class LinearRunner {
  public:
   // All must outlive the runner.
-  LinearRunner(const KernelTable* table, ThreadPool* pool, InputRows* input)
-      : table_(*table), pool_(*pool), input_(*input) {}
+  LinearRunner(const KernelTable* table, ThreadPool* pool, InputRows* input,
+               LoopHistory* history)
+      : table_(*table), pool_(*pool), input_(*input), history_(*history) {}
 
   // As Backend::Linear; every target's weights are PackedPanels.
   void Run(const float* x, int n, absl::Span<const LinearTarget> targets);
@@ -29,11 +31,14 @@ class LinearRunner {
     PanelGrid grid;
   };
 
+  // The product that `item` of the loop belongs to; `item` becomes its own.
+  const Product& ProductOf(int* item) const;
   void RunItem(int item, int thread);
 
   const KernelTable& table_;
   ThreadPool& pool_;
   InputRows& input_;
+  LoopHistory& history_;
   std::vector<Product> products_;
 };
 

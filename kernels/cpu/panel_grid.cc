@@ -10,7 +10,7 @@ constexpr double kBytesPerMicrosecond = 20e3;
 constexpr double kProductsPerMicrosecond = 300e3;
 // Short items balance threads, long ones read long streams.
 constexpr int kItemsPerThread = 8;
-constexpr double kShortItem = 4;
+constexpr double kShortItem = 2;
 constexpr double kLongItem = 20;
 constexpr double kParallelMicroseconds = 8;
 constexpr int kItemRows = 96;  // whole tiles of 6, 8 and 16 rows
@@ -59,12 +59,18 @@ PanelItem PanelGrid::item(int index) const {
 }
 
 void RunItems(ThreadPool* pool, int items, double microseconds,
-              ThreadPool::Body body) {
+              ThreadPool::Body body, const ReadAhead* next) {
   if (microseconds >= kParallelMicroseconds) {
-    pool->Run(items, body);
+    pool->Run(items, body, next);
   } else {
     for (int item = 0; item < items; ++item) body(item, 0);
   }
+}
+
+bool AddPanels(const PackedPanels& weights, const PanelItem& item,
+               ReadAhead* list) {
+  return list->Add(weights.panel(item.first_panel),
+                   item.panels * weights.panel_bytes());
 }
 
 void MultiplyPanels(const KernelTable& table, const PackedPanels& weights,

@@ -47,9 +47,14 @@ class PanelGrid {
 };
 
 // Runs items whose sum is `microseconds`: on the calling thread alone when
-// waking others would cost more.
+// waking others would cost more. `next` as ThreadPool::Run's.
 void RunItems(ThreadPool* pool, int items, double microseconds,
-              ThreadPool::Body body);
+              ThreadPool::Body body, const ReadAhead* next);
+
+// Adds the panels of an item to what a thread will read; false when the list
+// is full.
+bool AddPanels(const PackedPanels& weights, const PanelItem& item,
+               ReadAhead* list);
 
 // out[r · out_stride + o] = (or += ) row first_row + r of `input` times output
 // first_output + o of `weights`.

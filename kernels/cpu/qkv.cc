@@ -11,8 +11,12 @@
 namespace baton::kernels::cpu {
 
 QkvRunner::QkvRunner(const KernelTable* table, ThreadPool* pool,
-                     InputRows* input)
-    : table_(*table), pool_(*pool), input_(*input), tiles_(pool->threads()) {}
+                     InputRows* input, LoopHistory* history)
+    : table_(*table),
+      pool_(*pool),
+      input_(*input),
+      history_(*history),
+      tiles_(pool->threads()) {}
 
 void QkvRunner::Run(const float* x, int n,
                     absl::Span<const SequenceRows> sequences,
@@ -39,8 +43,15 @@ void QkvRunner::Run(const float* x, int n,
     items += product.grid.items();
     microseconds += product.grid.microseconds();
   }
-  RunItems(&pool_, items, microseconds,
-           [&](int item, int thread) { RunItem(call, item, thread); });
+  const auto reads = [this](int item, ReadAhead* list) {
+    const Product& product = ProductOf(&item);
+    return AddPanels(*product.weights, product.grid.item(item), list);
+  };
+  const ReadAhead* next =
+      history_.Enter(products_[0].weights->panel(0), n, items, reads);
+  RunItems(
+      &pool_, items, microseconds,
+      [&](int item, int thread) { RunItem(call, item, thread); }, next);
 }
 
 // Items begin and end at borders of heads and of tiles.
@@ -56,13 +67,18 @@ void QkvRunner::Add(Part part, const PackedMatrix* weights, int n, int head_dim,
   (IsQuantized(panels->type()) ? source->groups : source->values) = true;
 }
 
-void QkvRunner::RunItem(const Call& call, int item, int thread) {
+const QkvRunner::Product& QkvRunner::ProductOf(int* item) const {
   const Product* product = products_.data();
-  while (item >= product->grid.items()) item -= (product++)->grid.items();
-  const PackedPanels& weights = *product->weights;
-  const PanelItem panels = product->grid.item(item);
+  while (*item >= product->grid.items()) *item -= (product++)->grid.items();
+  return *product;
+}
+
+void QkvRunner::RunItem(const Call& call, int item, int thread) {
+  const Product& product = ProductOf(&item);
+  const PackedPanels& weights = *product.weights;
+  const PanelItem panels = product.grid.item(item);
   const LinearInput input = input_.Of(thread);
-  if (product->part == Part::kQuery) {
+  if (product.part == Part::kQuery) {
     float* out =
         call.query + panels.first_row * weights.rows() + panels.first_output;
     MultiplyPanels(table_, weights, panels, input, out, weights.rows(), false);
@@ -73,10 +89,10 @@ void QkvRunner::RunItem(const Call& call, int item, int thread) {
   Grow(&tile, panels.rows * panels.outputs);
   MultiplyPanels(table_, weights, panels, input, tile.data(), panels.outputs,
                  false);
-  if (product->part == Part::kKey) {
+  if (product.part == Part::kKey) {
     Rotate(call, panels, tile.data(), panels.outputs);
   }
-  Store(call, product->part, panels, tile.data());
+  Store(call, product.part, panels, tile.data());
 }
 
 void QkvRunner::Rotate(const Call& call, const PanelItem& item, float* out,

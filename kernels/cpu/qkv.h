@@ -8,6 +8,7 @@
 #include "kernels/api/backend.h"
 #include "kernels/cpu/input_rows.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/loop_history.h"
 #include "kernels/cpu/panel_grid.h"
 #include "kernels/cpu/thread_pool.h"
 
@@ -19,7 +20,8 @@ namespace baton::kernels::cpu {
 class QkvRunner {
  public:
   // All must outlive the runner.
-  QkvRunner(const KernelTable* table, ThreadPool* pool, InputRows* input);
+  QkvRunner(const KernelTable* table, ThreadPool* pool, InputRows* input,
+            LoopHistory* history);
 
   struct Call {
     const QkvWeights* weights;
@@ -50,6 +52,8 @@ class QkvRunner {
 
   void Add(Part part, const PackedMatrix* weights, int n, int head_dim,
            InputRows::Source* source);
+  // The product that `item` of the loop belongs to; `item` becomes its own.
+  const Product& ProductOf(int* item) const;
   void RunItem(const Call& call, int item, int thread);
   void Rotate(const Call& call, const PanelItem& item, float* out,
               int64_t stride) const;
@@ -59,6 +63,7 @@ class QkvRunner {
   const KernelTable& table_;
   ThreadPool& pool_;
   InputRows& input_;
+  LoopHistory& history_;
   std::vector<Product> products_;
   std::vector<Slot> slots_;  // [n]
   std::vector<Tile> tiles_;  // per thread

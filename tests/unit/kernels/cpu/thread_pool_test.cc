@@ -5,7 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <numeric>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -60,6 +63,49 @@ TEST(ThreadPoolTest, UsesItsThreads) {
     seen.insert(thread);
   });
   EXPECT_EQ(seen, (std::set<int>{0, 1}));
+}
+
+TEST(ThreadPoolTest, RangesCoverTheItemsAndTheCallerHasOne) {
+  for (const int threads : {1, 2, 3, 7}) {
+    for (const int items : {1, 2, 3, 5, 100}) {
+      EXPECT_EQ(ThreadPool::FirstItem(items, threads, 0), 0);
+      EXPECT_GE(ThreadPool::FirstItem(items, threads, 1), 1);
+      EXPECT_EQ(ThreadPool::FirstItem(items, threads, threads), items);
+      for (int thread = 0; thread < threads; ++thread) {
+        const int size = ThreadPool::FirstItem(items, threads, thread + 1) -
+                         ThreadPool::FirstItem(items, threads, thread);
+        EXPECT_GE(size, items / threads);
+        EXPECT_LE(size, (items + threads - 1) / threads);
+      }
+    }
+  }
+}
+
+TEST(ThreadPoolTest, ItemsGoInOrderOfTheRangeThenToWhoeverIsFree) {
+  constexpr int kItems = 40;
+  constexpr int kPeerFirst = 20;
+  ThreadPool pool(2);
+  std::atomic<int> arrived = 0;
+  std::atomic<int> done = 0;
+  std::vector<int> own;
+  // The peer stays in its first item until all others are done.
+  pool.Run(kItems, [&](int item, int thread) {
+    if (item == 0 || item == kPeerFirst) {
+      ++arrived;
+      while (arrived < 2) std::this_thread::yield();
+    }
+    if (thread == 0) own.push_back(item);
+    if (item == kPeerFirst) {
+      while (done < kItems - 1) std::this_thread::yield();
+    }
+    ++done;
+  });
+  std::vector<int> expected(kPeerFirst);
+  std::iota(expected.begin(), expected.end(), 0);
+  for (int item = kItems - 1; item > kPeerFirst; --item) {
+    expected.push_back(item);
+  }
+  EXPECT_EQ(own, expected);
 }
 
 TEST(ThreadPoolTest, WakesThreadsThatWentToSleep) {
