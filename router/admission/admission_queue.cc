@@ -65,14 +65,18 @@ void AdmissionQueue::Reorder(TenantId tenant, uint64_t before) {
 
 absl::Status AdmissionQueue::Admit(const Item& item, MonotonicTime now,
                                    std::vector<Item>* displaced) {
-  const std::string why = WhyFull(item, total_);
-  if (!why.empty()) {
-    const std::vector<WorkId> victims = RoomFor(item);
-    if (victims.empty()) return Exhausted(why, now);
-    for (WorkId id : victims) displaced->push_back(Erase(id, now));
+  if (absl::Status status = CheckRoom(item, now); !status.ok()) return status;
+  if (!WhyFull(item, total_).empty()) {
+    for (WorkId id : RoomFor(item)) displaced->push_back(Erase(id, now));
   }
   Insert(item, now);
   return absl::OkStatus();
+}
+
+absl::Status AdmissionQueue::CheckRoom(const Item& item, MonotonicTime now) {
+  const std::string why = WhyFull(item, total_);
+  if (why.empty() || !RoomFor(item).empty()) return absl::OkStatus();
+  return Exhausted(why, now);
 }
 
 void AdmissionQueue::Return(const Item& item, MonotonicTime now) {
@@ -144,16 +148,9 @@ absl::Status AdmissionQueue::CheckDeadline(const Item& item, Duration needed,
   const std::optional<double> rate = drain_.Rate(now);
   const auto own = waiting_.find(item.tenant);
   if (!rate.has_value() || own == waiting_.end()) return absl::OkStatus();
-  uint64_t ahead = 0;
-  int counted = 0;
-  for (int band = 0; band <= item.priority; ++band) {
-    for (const auto& [key, id] : own->second.bands[band]) {
-      const bool first = band < item.priority || key < KeyOf(item);
-      if (!first || ++counted > kMaxCounted) break;
-      ahead += items_.at(id).tokens;
-    }
-  }
+  const uint64_t ahead = TokensAhead(own->second, item);
   uint64_t others = 0;
+  int counted = 0;
   for (const auto& [tenant, work] : waiting_) {
     if (tenant == item.tenant || ++counted > kMaxCounted) continue;
     others += std::min(work.total.tokens, ahead);
@@ -167,6 +164,24 @@ absl::Status AdmissionQueue::CheckDeadline(const Item& item, Duration needed,
              Seconds(needed), " s after it are expected, ",
              Seconds(item.deadline - now), " s left)"),
       now);
+}
+
+uint64_t AdmissionQueue::TokensAhead(const TenantWork& own,
+                                     const Item& item) const {
+  uint64_t ahead = 0;
+  for (int band = 0; band < item.priority; ++band) {
+    ahead += own.band_tokens[band];
+  }
+  // Mostly few deadlines are later than that of the newest request.
+  const auto& band = own.bands[item.priority];
+  uint64_t same = own.band_tokens[item.priority];
+  int counted = 0;
+  for (auto it = band.rbegin(); it != band.rend(); ++it) {
+    if (it->first < KeyOf(item)) break;
+    if (++counted > kMaxCounted) return ahead;
+    same -= items_.at(it->second).tokens;
+  }
+  return ahead + same;
 }
 
 absl::Status AdmissionQueue::DisplacedError(MonotonicTime now) {
@@ -201,6 +216,7 @@ void AdmissionQueue::Insert(const Item& item, MonotonicTime now) {
   work.total.Add(item);
   by_share_.emplace(ShareOf(work.total), item.tenant);
   work.bands[item.priority].emplace(KeyOf(item), item.id);
+  work.band_tokens[item.priority] += item.tokens;
   order_[item.priority].emplace(counters_.service(item.tenant), item.tenant);
   ++band_sizes_[item.priority];
   total_.Add(item);
@@ -215,6 +231,7 @@ AdmissionQueue::Item AdmissionQueue::Erase(WorkId id, MonotonicTime now) {
   work.total.Subtract(item);
   auto& band = work.bands[item.priority];
   band.erase(KeyOf(item));
+  work.band_tokens[item.priority] -= item.tokens;
   if (band.empty()) {
     order_[item.priority].erase({counters_.service(item.tenant), item.tenant});
   }

@@ -83,6 +83,9 @@ class AdmissionQueue {
   // request of any size.
   absl::Status Admit(const Item& item, MonotonicTime now,
                      std::vector<Item>* displaced);
+  // Whether it would, of an item or of a larger one of the same tenant. The
+  // tenant may be TenantId(): one without work.
+  absl::Status CheckRoom(const Item& item, MonotonicTime now);
   void Return(const Item& item, MonotonicTime now);
   // Did not start. False if it is not here.
   bool Remove(WorkId id, MonotonicTime now);
@@ -148,6 +151,7 @@ class AdmissionQueue {
   };
   struct TenantWork {
     std::array<std::map<WorkKey, WorkId>, kPriorityBands> bands;
+    std::array<uint64_t, kPriorityBands> band_tokens{};
     Amount total;
   };
 
@@ -159,6 +163,8 @@ class AdmissionQueue {
   Item Erase(WorkId id, MonotonicTime now);
   // The largest part that this is of any limit.
   double ShareOf(const Amount& amount) const;
+  // Of the tenant's own work, prompt tokens that are served before the item.
+  uint64_t TokensAhead(const TenantWork& own, const Item& item) const;
   // Why a queue with so much has no room for it, or "".
   std::string WhyFull(const Item& item, const Amount& total) const;
   // What has to go to make room for `item`; empty when nothing may.

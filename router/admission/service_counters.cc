@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/strings.h"
 
 namespace baton::router {
 
@@ -24,6 +25,11 @@ void ServiceCounters::Leave(TenantId tenant) {
   if (--account.requests > 0) return;
   idle_.emplace(account.service, tenant);
   ForgetIdle();
+}
+
+TenantId ServiceCounters::Find(std::string_view name) const {
+  const auto it = ids_.find(ToAbsl(name));
+  return it == ids_.end() ? TenantId() : it->second;
 }
 
 void ServiceCounters::RaiseFloor(uint64_t service) {

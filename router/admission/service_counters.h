@@ -33,6 +33,8 @@ class ServiceCounters {
   // A request of the tenant begins, and ends; the id is valid in between.
   TenantId Enter(std::string_view name);
   void Leave(TenantId tenant);
+  // TenantId() when nothing is known of it.
+  TenantId Find(std::string_view name) const;
 
   // The smallest counter of those who wait has become `service`.
   void RaiseFloor(uint64_t service);

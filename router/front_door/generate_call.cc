@@ -5,44 +5,34 @@
 #include "common/base/strings.h"
 #include "common/config/config_values.h"
 #include "common/rpc/status.h"
-#include "common/telemetry/log.h"
-#include "router/front_door/field_errors.h"
 #include "router/front_door/wire_message.h"
 
 namespace baton::router {
 std::shared_ptr<GenerateCall> GenerateCall::Create(
-    grpc::CallbackServerContext* context, RouterDriver* driver,
-    StreamLimits limits, std::string label, std::string traceparent) {
-  std::shared_ptr<GenerateCall> call(new GenerateCall(
-      context, driver, limits, std::move(label), std::move(traceparent)));
+    grpc::CallbackServerContext* context, Surroundings around,
+    StreamLimits limits, std::string traceparent) {
+  std::shared_ptr<GenerateCall> call(
+      new GenerateCall(context, around, limits, std::move(traceparent)));
   call->self_ = call;
   return call;
 }
 
 GenerateCall::GenerateCall(grpc::CallbackServerContext* context,
-                           RouterDriver* driver, StreamLimits limits,
-                           std::string label, std::string traceparent)
+                           Surroundings around, StreamLimits limits,
+                           std::string traceparent)
     : context_(context),
-      driver_(driver),
+      driver_(around.driver),
+      log_(around.log),
       limits_(limits),
-      label_(std::move(label)),
-      traceparent_(std::move(traceparent)),
-      id_(driver->NewRequestId()) {
+      traceparent_(std::move(traceparent)) {
   driver_->CallOpened();
-}
-
-void GenerateCall::Refuse(const absl::Status& status) {
-  std::lock_guard lock(mutex_);
-  ended_ = true;
-  driver_->CountRefused(status.code());
-  FinishWith(status);
 }
 
 void GenerateCall::Run(ClientRequest request, std::shared_ptr<void> slot) {
   slot_ = std::move(slot);
-  request.id = id_;
-  request.label = label_;
-  request.received = received_;
+  id_ = request.id;
+  label_ = request.label;
+  received_ = request.received;
   StartSendInitialMetadata();
   driver_->Submit(std::move(request), shared_from_this());
   std::lock_guard lock(mutex_);
@@ -169,15 +159,8 @@ void GenerateCall::CutOff(std::string why) {
 }
 
 void GenerateCall::FinishWith(const absl::Status& status) {
-  LogEnd(status);
+  log_->Ended({id_, label_, traceparent_, status, received_, tokens_});
   Finish(ToGrpcStatus(status));
-}
-
-void GenerateCall::LogEnd(const absl::Status& status) const {
-  log::Info("request {} ({}){}{}: {} after {:.1f} ms, {} tokens", id_.value(),
-            label_, traceparent_.empty() ? "" : " trace ", traceparent_,
-            DescribeForLog(status), Milliseconds(MonotonicNow() - received_),
-            tokens_);
 }
 
 }  // namespace baton::router

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "proto/generation.pb.h"
+#include "router/front_door/request_log.h"
 #include "router/front_door/router_driver.h"
 
 namespace baton::router {
@@ -34,14 +35,17 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                            public AnswerSink,
                            public std::enable_shared_from_this<GenerateCall> {
  public:
-  // `driver` outlives the call.
+  // Both outlive the calls.
+  struct Surroundings {
+    RouterDriver* driver = nullptr;
+    RequestLog* log = nullptr;
+  };
   static std::shared_ptr<GenerateCall> Create(
-      grpc::CallbackServerContext* context, RouterDriver* driver,
-      StreamLimits limits, std::string label, std::string traceparent);
+      grpc::CallbackServerContext* context, Surroundings around,
+      StreamLimits limits, std::string traceparent);
 
-  // The request was refused before it reached the driver.
-  void Refuse(const absl::Status& status);
-  // `slot` is kept as long as the call is open.
+  // Of a request with its id, label and time of receipt. `slot` is kept as
+  // long as the call is open.
   void Run(ClientRequest request, std::shared_ptr<void> slot);
 
   void OnEvent(v1::GenerateEvent event) override;
@@ -53,10 +57,9 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnDone() override;
 
  private:
-  GenerateCall(grpc::CallbackServerContext* context, RouterDriver* driver,
-               StreamLimits limits, std::string label, std::string traceparent);
+  GenerateCall(grpc::CallbackServerContext* context, Surroundings around,
+               StreamLimits limits, std::string traceparent);
   void FinishWith(const absl::Status& status);
-  void LogEnd(const absl::Status& status) const;
   // The rest with mutex_ held.
   void WriteFront();
   void DropQueued(size_t keep);
@@ -65,11 +68,13 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   grpc::CallbackServerContext* const context_;  // until OnDone
   RouterDriver* const driver_;
+  RequestLog* const log_;
   const StreamLimits limits_;
-  const std::string label_;
   const std::string traceparent_;
-  const MonotonicTime received_ = MonotonicNow();
+  // Of Run().
   RequestId id_;
+  std::string label_;
+  MonotonicTime received_;
   std::shared_ptr<GenerateCall> self_;  // until OnDone
 
   std::mutex mutex_;

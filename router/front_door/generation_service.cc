@@ -9,6 +9,7 @@
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "router/front_door/call_metadata.h"
+#include "router/front_door/refused_call.h"
 #include "router/front_door/wire_message.h"
 
 namespace baton::router {
@@ -44,21 +45,27 @@ GenerationService::GenerationService(ServiceOptions options,
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  ClientRequest accepted;
+  accepted.received = MonotonicNow();
+  accepted.id = driver_->NewRequestId();
   generate_calls_.fetch_add(1);
   const ClientMetadata& metadata = context->client_metadata();
-  std::string label = AcceptRequestLabel(HeaderOf(metadata, "x-request-id"))
-                          .value_or(NewLabel());
-  context->AddInitialMetadata("x-request-id", label);
-  const auto call = GenerateCall::Create(
-      context, driver_, options_.stream, std::move(label),
-      AcceptTraceparent(HeaderOf(metadata, "traceparent")));
+  accepted.label = AcceptRequestLabel(HeaderOf(metadata, "x-request-id"))
+                       .value_or(NewLabel());
+  context->AddInitialMetadata("x-request-id", accepted.label);
+  std::string traceparent =
+      AcceptTraceparent(HeaderOf(metadata, "traceparent"));
   std::shared_ptr<void> slot;
-  absl::StatusOr<ClientRequest> accepted = Accept(*context, *request, &slot);
-  if (accepted.ok()) {
-    call->Run(*std::move(accepted), std::move(slot));
-  } else {
-    call->Refuse(accepted.status());
+  const absl::Status status = Accept(*context, *request, &accepted, &slot);
+  if (!status.ok()) {
+    driver_->metrics()->FinishedWithout(status.code());
+    log_.Ended(
+        {accepted.id, accepted.label, traceparent, status, accepted.received});
+    return new RefusedCall(driver_, status);
   }
+  const auto call = GenerateCall::Create(
+      context, {driver_, &log_}, options_.stream, std::move(traceparent));
+  call->Run(std::move(accepted), std::move(slot));
   return call.get();
 }
 
@@ -74,30 +81,51 @@ absl::StatusOr<std::string> GenerationService::Admit(
   return tenant;
 }
 
-absl::StatusOr<ClientRequest> GenerationService::Accept(
+absl::Status GenerationService::Accept(
     const grpc::CallbackServerContext& context, const grpc::ByteBuffer& bytes,
-    std::shared_ptr<void>* slot) {
-  BATON_ASSIGN_OR_RETURN(std::string tenant, Admit(context));
+    ClientRequest* accepted, std::shared_ptr<void>* slot) {
+  BATON_ASSIGN_OR_RETURN(accepted->tenant, Admit(context));
   BATON_ASSIGN_OR_RETURN(
       *slot,
       open_requests_.Open(authenticator_.required()
-                              ? tenant
+                              ? accepted->tenant
                               : std::string(HostOfPeer(context.peer()))));
-  ClientRequest accepted;
-  accepted.deadline = DeadlineOf(context, options_.max_deadline);
-  if (accepted.deadline <= MonotonicNow()) {
+  accepted->deadline = DeadlineOf(context, options_.max_deadline);
+  if (accepted->deadline <= MonotonicNow()) {
     return absl::DeadlineExceededError("deadline: passed before the start");
   }
   v1::GenerateRequest request;
   BATON_RETURN_IF_ERROR(ReadMessage(bytes, &request));
+  const ServingPolicy policy = CurrentPolicy();
   BATON_ASSIGN_OR_RETURN(
       ValidRequest valid,
-      ValidateRequest(request, CurrentPolicy(), *prompts_, RandomNonZero64()));
-  accepted.spec = std::move(valid.spec);
-  accepted.priority = valid.priority;
-  accepted.cache_salt = CacheSalt(tenant, request.cache_salt());
-  accepted.tenant = std::move(tenant);
-  return accepted;
+      ValidateRequest(request, policy, *prompts_, RandomNonZero64(),
+                      [&](const ValidRequest& so_far) {
+                        return RefuseEarly(request, policy, so_far.priority,
+                                           *accepted);
+                      }));
+  accepted->spec = std::move(valid.spec);
+  accepted->priority = valid.priority;
+  accepted->cache_salt = CacheSalt(accepted->tenant, request.cache_salt());
+  prompt_sizes_.Saw(request, accepted->spec.prompt_token_ids_size());
+  return absl::OkStatus();
+}
+
+absl::Status GenerationService::RefuseEarly(const v1::GenerateRequest& request,
+                                            const ServingPolicy& policy,
+                                            int priority,
+                                            const ClientRequest& accepted) {
+  RequestOutline outline{.tenant = accepted.tenant,
+                         .priority = priority,
+                         .deadline = accepted.deadline,
+                         .prompt_tokens = prompt_sizes_.Guess(request)};
+  outline.max_tokens = std::max<int64_t>(
+      1, request.has_max_tokens()
+             ? request.max_tokens()
+             : std::min<int64_t>(
+                   policy.default_max_tokens,
+                   policy.max_context_tokens - PromptSizes::Most(request)));
+  return driver_->RefuseEarly(outline, accepted.received);
 }
 
 template <class Request, class Response>

@@ -13,6 +13,8 @@
 #include "router/front_door/generate_call.h"
 #include "router/front_door/open_requests.h"
 #include "router/front_door/prompt_builder.h"
+#include "router/front_door/prompt_sizes.h"
+#include "router/front_door/request_log.h"
 #include "router/front_door/request_validation.h"
 #include "router/front_door/router_driver.h"
 
@@ -67,10 +69,14 @@ class GenerationService final : public RawGeneration {
  private:
   // The tenant that calls.
   absl::StatusOr<std::string> Admit(const grpc::CallbackServerContext& context);
-  // Everything that is checked before a request reaches the driver.
-  absl::StatusOr<ClientRequest> Accept(
-      const grpc::CallbackServerContext& context, const grpc::ByteBuffer& bytes,
-      std::shared_ptr<void>* slot);
+  // Everything that is checked before a request reaches the driver; `request`
+  // was received.
+  absl::Status Accept(const grpc::CallbackServerContext& context,
+                      const grpc::ByteBuffer& bytes, ClientRequest* accepted,
+                      std::shared_ptr<void>* slot);
+  absl::Status RefuseEarly(const v1::GenerateRequest& request,
+                           const ServingPolicy& policy, int priority,
+                           const ClientRequest& accepted);
   // Admits, reads, runs `method` and writes its response.
   template <class Request, class Response>
   grpc::ServerUnaryReactor* Answer(
@@ -92,6 +98,8 @@ class GenerationService final : public RawGeneration {
   RouterDriver* const driver_;
   const Authenticator authenticator_;
   OpenRequests open_requests_;
+  PromptSizes prompt_sizes_;
+  RequestLog log_;
   std::atomic<uint64_t> generate_calls_{0};
 };
 

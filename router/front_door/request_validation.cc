@@ -203,10 +203,10 @@ void ResolveLengths(const v1::GenerateRequest& request,
 
 }  // namespace
 
-absl::StatusOr<ValidRequest> ValidateRequest(const v1::GenerateRequest& request,
-                                             const ServingPolicy& policy,
-                                             const PromptBuilder& prompts,
-                                             uint64_t seed) {
+absl::StatusOr<ValidRequest> ValidateRequest(
+    const v1::GenerateRequest& request, const ServingPolicy& policy,
+    const PromptBuilder& prompts, uint64_t seed,
+    const BeforePrompt& before_prompt) {
   if (absl::Status status = CheckModel(request.model(), policy.model_name);
       !status.ok()) {
     return status;
@@ -236,6 +236,9 @@ absl::StatusOr<ValidRequest> ValidateRequest(const v1::GenerateRequest& request,
   spec.set_skip_special_tokens(!request.has_skip_special_tokens() ||
                                request.skip_special_tokens());
 
+  if (before_prompt && errors.empty()) {
+    if (absl::Status status = before_prompt(valid); !status.ok()) return status;
+  }
   const int errors_before = errors.count();
   const std::vector<TokenId> prompt =
       PromptOf(request, policy, prompts, &errors);

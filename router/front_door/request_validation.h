@@ -2,6 +2,7 @@
 #define BATON_ROUTER_FRONT_DOOR_REQUEST_VALIDATION_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -26,13 +27,17 @@ struct ValidRequest {
   int priority = 1;
 };
 
+// Asked, if given, when all but prompt and lengths is resolved and valid: the
+// prompt costs the most. What is not OK is the answer to the request.
+using BeforePrompt = std::function<absl::Status(const ValidRequest&)>;
+
 // Checks and resolves a request. INVALID_ARGUMENT lists every violation as
 // `field: what (got G, allowed A)`, with google.rpc.BadRequest; NOT_FOUND for
 // another model. `seed` is used when the client gives none. Pure.
-absl::StatusOr<ValidRequest> ValidateRequest(const v1::GenerateRequest& request,
-                                             const ServingPolicy& policy,
-                                             const PromptBuilder& prompts,
-                                             uint64_t seed);
+absl::StatusOr<ValidRequest> ValidateRequest(
+    const v1::GenerateRequest& request, const ServingPolicy& policy,
+    const PromptBuilder& prompts, uint64_t seed,
+    const BeforePrompt& before_prompt = nullptr);
 
 // OK when `model` is empty or the one served.
 absl::Status CheckModel(std::string_view model, std::string_view served);

@@ -63,8 +63,17 @@ void RouterDriver::Cancel(RequestId id) {
   });
 }
 
-void RouterDriver::CountRefused(absl::StatusCode code) {
-  loop_.Post([this, code] { metrics_->Finished(code, "none"); });
+absl::Status RouterDriver::RefuseEarly(const RequestOutline& outline,
+                                       MonotonicTime received) {
+  absl::Status status;
+  {
+    std::lock_guard lock(core_mutex_);
+    status = core_.RefuseEarly(outline, MonotonicNow());
+    if (status.ok()) return status;
+    metrics_->UpdateRejected(core_);
+  }
+  metrics_->Refused(MonotonicNow() - received);
+  return status;
 }
 
 void RouterDriver::RunAfter(Duration delay, std::function<void()> task) {
@@ -80,10 +89,12 @@ void RouterDriver::Describe(
     std::function<void(v1::GetClusterInfoResponse)> done) {
   loop_.Post([this, done = std::move(done)] {
     v1::GetClusterInfoResponse response;
+    std::unique_lock lock(core_mutex_);
     for (v1::WorkerInfo& worker : core_.Workers()) {
       *response.add_workers() = std::move(worker);
     }
     const RouterCounters counters = core_.counters();
+    lock.unlock();
     response.set_queued_requests(
         static_cast<uint32_t>(counters.waiting_requests));
     response.set_running_requests(static_cast<uint32_t>(
@@ -130,9 +141,12 @@ void RouterDriver::Handle(Event event) {
   while (!pending_.empty()) {
     Event next = std::move(pending_.front());
     pending_.pop_front();
-    for (Action& action : core_.Handle(std::move(next), MonotonicNow())) {
-      Do(std::move(action));
+    Actions actions;
+    {
+      std::lock_guard lock(core_mutex_);
+      actions = core_.Handle(std::move(next), MonotonicNow());
     }
+    for (Action& action : actions) Do(std::move(action));
   }
   handling_ = false;
   AfterEvents();
@@ -169,10 +183,16 @@ void RouterDriver::Do(FinishClient action) {
 }
 
 void RouterDriver::AfterEvents() {
-  metrics_->Update(core_);
-  LogWorkers();
-  max_context_.store(core_.MaxContextTokens());
-  absl::Status ready = core_.Ready(MonotonicNow());
+  absl::Status ready;
+  MonotonicTime tick = kNever;
+  {
+    std::lock_guard lock(core_mutex_);
+    metrics_->Update(core_);
+    LogWorkers();
+    max_context_.store(core_.MaxContextTokens());
+    ready = core_.Ready(MonotonicNow());
+    tick = core_.NextDeadline();
+  }
   bool changed;
   {
     std::lock_guard lock(mutex_);
@@ -180,7 +200,7 @@ void RouterDriver::AfterEvents() {
     ready_ = ready;
   }
   if (changed && on_ready_change_) on_ready_change_(ready);
-  ScheduleTick();
+  ScheduleTick(tick);
 }
 
 void RouterDriver::LogWorkers() {
@@ -201,8 +221,7 @@ void RouterDriver::LogWorkers() {
   worker_states_ = std::move(states);
 }
 
-void RouterDriver::ScheduleTick() {
-  const MonotonicTime due = core_.NextDeadline();
+void RouterDriver::ScheduleTick(MonotonicTime due) {
   if (due == tick_at_) return;
   if (tick_timer_ != 0) loop_.CancelTimer(tick_timer_);
   tick_timer_ = 0;

@@ -48,11 +48,13 @@ class RouterDriver {
   // Ids are unique in this process.
   RequestId NewRequestId() { return RequestId(next_request_.fetch_add(1)); }
   void Submit(ClientRequest request, std::shared_ptr<AnswerSink> sink);
+  // Not OK: no such request can be taken now (RouterCore::RefuseEarly). Waits
+  // for no more than one event of the loop.
+  absl::Status RefuseEarly(const RequestOutline& outline,
+                           MonotonicTime received);
   // Of a request that has ended already: no effect.
   void Cancel(RequestId id);
 
-  // A request that was refused before it became one.
-  void CountRefused(absl::StatusCode code);
   // Only what RouterMetrics allows from any thread.
   RouterMetrics* metrics() { return metrics_; }
   // Runs `task` on the loop later; not after the driver's end.
@@ -90,8 +92,8 @@ class RouterDriver {
   void Do(FinishClient action);
   void AfterEvents();
   // The core's judgements of workers; sessions log for themselves.
-  void LogWorkers();
-  void ScheduleTick();
+  void LogWorkers();  // with core_mutex_ held
+  void ScheduleTick(MonotonicTime due);
 
   RouterMetrics* const metrics_;
   const std::string router_id_;
@@ -105,8 +107,11 @@ class RouterDriver {
   uint64_t active_ = 0;      // mutex_; submitted, not finished
   uint64_t open_calls_ = 0;  // mutex_
 
+  // Moves on the loop only, but for early refusals.
+  std::mutex core_mutex_;
+  RouterCore core_;  // core_mutex_
+
   // Loop only.
-  RouterCore core_;
   absl::flat_hash_map<RequestId, Client> clients_;
   std::deque<Event> pending_;  // events that actions of an event caused
   bool handling_ = false;

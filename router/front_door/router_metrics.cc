@@ -119,13 +119,34 @@ void RouterMetrics::Stages(const v1::Served& served) {
   decode_.Observe(served.decode_ms() / 1e3);
 }
 
+prometheus::Counter& RouterMetrics::Ended(absl::StatusCode code,
+                                          const std::string& finish_reason) {
+  return metrics_->AddCounter("baton_requests_total", "Requests that ended.",
+                              {{"code", absl::StatusCodeToString(code)},
+                               {"finish_reason", finish_reason}});
+}
+
 void RouterMetrics::Finished(absl::StatusCode code,
                              const std::string& finish_reason) {
-  metrics_
-      ->AddCounter("baton_requests_total", "Requests that ended.",
-                   {{"code", absl::StatusCodeToString(code)},
-                    {"finish_reason", finish_reason}})
-      .Increment();
+  Ended(code, finish_reason).Increment();
+}
+
+void RouterMetrics::FinishedWithout(absl::StatusCode code) {
+  const auto i =
+      std::min(static_cast<size_t>(code), without_answer_.size() - 1);
+  prometheus::Counter* counter = without_answer_[i].load();
+  if (counter == nullptr) {
+    counter = &Ended(static_cast<absl::StatusCode>(i), "none");
+    without_answer_[i].store(counter);
+  }
+  counter->Increment();
+}
+
+void RouterMetrics::UpdateRejected(const RouterCore& core) {
+  const RouterCounters now = core.counters();
+  for (size_t i = 0; i < kRejections; ++i) {
+    RaiseTo(*rejected_[i], now.rejected[i], &seen_.rejected[i]);
+  }
 }
 
 void RouterMetrics::Update(const RouterCore& core) {
@@ -134,6 +155,7 @@ void RouterMetrics::Update(const RouterCore& core) {
   RaiseTo(stale_events_, now.stale_events, &seen_.stale_events);
   RaiseTo(closed_sessions_, now.closed_sessions, &seen_.closed_sessions);
   UpdateOverload(now);
+  UpdateRejected(core);
   queue_requests_.Set(static_cast<double>(now.waiting_requests));
   queue_tokens_.Set(static_cast<double>(now.queued_tokens));
   active_requests_.Set(static_cast<double>(now.active_requests));
@@ -150,9 +172,6 @@ void RouterMetrics::UpdateOverload(const RouterCounters& now) {
   }
   active_tenants_.Set(static_cast<double>(now.active_tenants));
   replays_left_.Set(now.replays_left);
-  for (size_t i = 0; i < kRejections; ++i) {
-    RaiseTo(*rejected_[i], now.rejected[i], &seen_.rejected[i]);
-  }
 }
 
 prometheus::Histogram& RouterMetrics::Stage(const std::string& stage) {
@@ -208,7 +227,11 @@ void RequestMeter::OnEvent(const v1::GenerateEvent& event, MonotonicTime now) {
 }
 
 void RequestMeter::OnFinish(const absl::Status& status) {
-  metrics_->Finished(status.code(), status.ok() ? finish_reason_ : "none");
+  if (status.ok()) {
+    metrics_->Finished(status.code(), finish_reason_);
+  } else {
+    metrics_->FinishedWithout(status.code());
+  }
 }
 
 }  // namespace baton::router

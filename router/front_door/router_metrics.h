@@ -2,6 +2,7 @@
 #define BATON_ROUTER_FRONT_DOOR_ROUTER_METRICS_H_
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,7 +15,8 @@
 
 namespace baton::router {
 
-// Every series of a router. One thread at a time; scraping is free.
+// Every series of a router. One thread at a time unless said otherwise;
+// scraping is free.
 class RouterMetrics {
  public:
   // `metrics` outlives the object.
@@ -27,14 +29,18 @@ class RouterMetrics {
   void TimePerOutputToken(Duration d) { tpot_.Observe(Seconds(d)); }
   void InterTokenLatency(Duration d) { itl_.Observe(Seconds(d)); }
   void Stages(const v1::Served& served);
-  // Receipt to the decision that a request is not taken.
-  void Refused(Duration d) { refusal_.Observe(Seconds(d)); }
   // `finish_reason`: "stop", "length" or "none".
   void Finished(absl::StatusCode code, const std::string& finish_reason);
   // Counters, queue and sessions.
   void Update(const RouterCore& core);
+  // The part of it that early refusals move.
+  void UpdateRejected(const RouterCore& core);
 
-  // These four from any thread.
+  // These six from any thread.
+  // Receipt to the decision that a request is not taken.
+  void Refused(Duration d) { refusal_.Observe(Seconds(d)); }
+  // As Finished, of a request without any token.
+  void FinishedWithout(absl::StatusCode code);
   void AuthenticationFailed() { authentication_failures_.Increment(); }
   void IgnoredHeaders(int count) { ignored_headers_.Increment(count); }
   void SlowClient() { slow_clients_.Increment(); }
@@ -43,6 +49,8 @@ class RouterMetrics {
 
  private:
   prometheus::Histogram& Stage(const std::string& stage);
+  prometheus::Counter& Ended(absl::StatusCode code,
+                             const std::string& finish_reason);
   void UpdateOverload(const RouterCounters& now);
   void UpdateSessions(const RouterCore& core);
 
@@ -69,6 +77,8 @@ class RouterMetrics {
   prometheus::Gauge& replays_left_;
   std::array<prometheus::Counter*, kRejections> rejected_{};
   prometheus::Histogram& refusal_;
+  // baton_requests_total of requests without an answer, by code.
+  std::array<std::atomic<prometheus::Counter*>, 17> without_answer_{};
   prometheus::Counter& authentication_failures_;
   prometheus::Counter& ignored_headers_;
   prometheus::Counter& slow_clients_;

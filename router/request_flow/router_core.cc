@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "common/base/failpoints.h"
 #include "common/base/mutants.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace baton::router {
@@ -37,6 +38,28 @@ Actions RouterCore::Handle(Event event, MonotonicTime now) {
   progress_.SetBusy(!entries_.empty(), now_);
   progress_.Check(now_);
   return std::exchange(out_, {});
+}
+
+absl::Status RouterCore::RefuseEarly(const RequestOutline& outline,
+                                     MonotonicTime now) {
+  now_ = now;
+  const AdmissionQueue::Item item{
+      .id = WorkId(next_work_),
+      .priority = std::clamp(outline.priority, 0, kPriorityBands - 1),
+      .arrival = next_arrival_,
+      .tokens = outline.prompt_tokens,
+      .since = now,
+      .tenant = queue_.tenants().Find(outline.tenant),
+      .deadline = outline.deadline,
+      .bytes = outline.prompt_tokens};
+  const Duration needed =
+      service_times_.Estimate(item.tokens, outline.max_tokens)
+          .value_or(Duration::zero());
+  // Without a size: what is too large is told by how much, and that is known
+  // later.
+  BATON_RETURN_IF_ERROR(CheckNew(item, PlacementRequest(), needed));
+  absl::Status room = queue_.CheckRoom(item, now);
+  return room.ok() ? room : Reject(Rejection::kQueueFull, std::move(room));
 }
 
 MonotonicTime RouterCore::NextDeadline() const {

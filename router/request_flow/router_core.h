@@ -22,6 +22,7 @@
 #include "router/request_flow/progress_watch.h"
 #include "router/request_flow/rejection.h"
 #include "router/request_flow/request_flow.h"
+#include "router/request_flow/request_outline.h"
 #include "router/request_flow/worker_table.h"
 #include "router/routing/policy.h"
 
@@ -92,6 +93,8 @@ class RouterCore {
              MonotonicTime now);
 
   Actions Handle(Event event, MonotonicTime now);
+  // Not OK, and counted, only if Handle would refuse every such request now.
+  absl::Status RefuseEarly(const RequestOutline& outline, MonotonicTime now);
   // When the next Tick is due; kNever if nothing waits for time.
   MonotonicTime NextDeadline() const;
 
@@ -186,6 +189,9 @@ class RouterCore {
   // end.
   absl::Status Admit(const AdmissionQueue::Item& item,
                      const PlacementRequest& placement, Duration needed);
+  // The part of it that does not depend on how full the queue is.
+  absl::Status CheckNew(const AdmissionQueue::Item& item,
+                        const PlacementRequest& placement, Duration needed);
   // OK, or why work that waits since `since` has to end now. Schedules the next
   // sweep when its waiting has an end of its own.
   absl::Status MayWait(const PlacementRequest& placement, MonotonicTime since);

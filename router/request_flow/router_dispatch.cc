@@ -4,6 +4,7 @@
 #include "common/base/check.h"
 #include "common/base/failpoints.h"
 #include "common/base/mutants.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "common/tokens/token.h"
@@ -278,9 +279,9 @@ absl::Status RouterCore::Reject(Rejection why, absl::Status status) {
   return status;
 }
 
-absl::Status RouterCore::Admit(const AdmissionQueue::Item& item,
-                               const PlacementRequest& placement,
-                               Duration needed) {
+absl::Status RouterCore::CheckNew(const AdmissionQueue::Item& item,
+                                  const PlacementRequest& placement,
+                                  Duration needed) {
   if (draining_) {
     return Reject(Rejection::kDraining,
                   absl::UnavailableError("router: draining"));
@@ -297,6 +298,13 @@ absl::Status RouterCore::Admit(const AdmissionQueue::Item& item,
       !status.ok()) {
     return Reject(Rejection::kDeadline, std::move(status));
   }
+  return absl::OkStatus();
+}
+
+absl::Status RouterCore::Admit(const AdmissionQueue::Item& item,
+                               const PlacementRequest& placement,
+                               Duration needed) {
+  BATON_RETURN_IF_ERROR(CheckNew(item, placement, needed));
   std::vector<AdmissionQueue::Item> displaced;
   absl::Status status = queue_.Admit(item, now_, &displaced);
   for (const AdmissionQueue::Item& other : displaced) {

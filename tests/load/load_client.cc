@@ -1,7 +1,5 @@
 #include "tests/load/load_client.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,58 +7,122 @@
 
 namespace baton::testing {
 
-// Deletes itself.
-class LoadClient::Call final
-    : public grpc::ClientReadReactor<v1::GenerateEvent> {
+namespace {
+
+// How long a new pace may take to be noticed.
+constexpr Duration kLook = std::chrono::milliseconds(20);
+
+std::chrono::system_clock::time_point SystemTime(MonotonicTime when) {
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::microseconds>(when -
+                                                               MonotonicNow());
+}
+
+}  // namespace
+
+// Lives until it has seen the ends of all that it started.
+class LoadClient::Call {
  public:
   Call(LoadClient* client, const v1::GenerateRequest& request,
-       const std::string& api_token, Duration deadline)
-      : client_(client), request_(request) {
+       const std::string& api_token, Duration deadline) {
     context_.AddMetadata("authorization", "Bearer " + api_token);
-    context_.set_deadline(
-        std::chrono::system_clock::now() +
-        std::chrono::duration_cast<std::chrono::microseconds>(deadline));
+    context_.set_deadline(SystemTime(MonotonicNow() + deadline));
     sample_.start = MonotonicNow();
-    client_->stub_->async()->Generate(&context_, &request_, this);
-    StartRead(&event_);
-    StartCall();
+    reader_ = client->stub_->PrepareAsyncGenerate(&context_, request,
+                                                  &client->queue_);
+    reader_->StartCall(&started_);
+    reader_->Read(&event_, &read_);
   }
 
-  void OnReadDone(bool ok) override {
-    if (!ok) return;
+  struct Tag {
+    Call* call;
+    // True: nothing of the call is outstanding.
+    bool (Call::*on_event)(bool ok);
+  };
+
+  bool OnStarted(bool) { return --outstanding_ == 0; }
+
+  bool OnRead(bool ok) {
+    if (!ok) {
+      reader_->Finish(&status_, &finished_);
+      return false;
+    }
     if (sample_.first_token == kNever && event_.token_ids_size() > 0) {
       sample_.first_token = MonotonicNow();
     }
     if (event_.has_served()) sample_.served = event_.served();
-    StartRead(&event_);
+    reader_->Read(&event_, &read_);
+    return false;
   }
 
-  void OnDone(const grpc::Status& status) override {
+  bool OnFinished(bool) {
     sample_.end = MonotonicNow();
-    const absl::Status result = FromGrpcStatus(status);
+    const absl::Status result = FromGrpcStatus(status_);
     sample_.code = result.code();
     sample_.message = std::string(result.message());
     sample_.retry_info = RetryDelay(result).has_value();
-    LoadClient* const client = client_;
-    Sample sample = std::move(sample_);
-    // First: the channel must not end here, on a thread that it would join.
-    delete this;
-    client->Ended(std::move(sample));
+    return --outstanding_ == 0;
   }
 
+  Sample TakeSample() { return std::move(sample_); }
+
  private:
-  LoadClient* const client_;
-  const v1::GenerateRequest request_;
+  Tag started_{this, &Call::OnStarted};
+  Tag read_{this, &Call::OnRead};
+  Tag finished_{this, &Call::OnFinished};
+  int outstanding_ = 2;  // the start, and the end that follows the last read
   grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::GenerateEvent>> reader_;
   v1::GenerateEvent event_;
+  grpc::Status status_;
   Sample sample_;
 };
 
 LoadClient::LoadClient(const std::string& address)
     : stub_(v1::Generation::NewStub(
-          grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {}
+          grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))),
+      thread_([this] { Run(); }) {}
 
-LoadClient::~LoadClient() { WaitUntilOpen(0); }
+LoadClient::~LoadClient() {
+  StopPacing();
+  WaitUntilOpen(0);
+  queue_.Shutdown();
+  thread_.join();
+}
+
+void LoadClient::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (true) {
+    switch (queue_.AsyncNext(&tag, &ok, SystemTime(SendDue()))) {
+      case grpc::CompletionQueue::SHUTDOWN:
+        return;
+      case grpc::CompletionQueue::TIMEOUT:
+        continue;
+      case grpc::CompletionQueue::GOT_EVENT:
+        break;
+    }
+    const Call::Tag& event = *static_cast<Call::Tag*>(tag);
+    Call* const call = event.call;
+    if (!(call->*event.on_event)(ok)) continue;
+    Sample sample = call->TakeSample();
+    delete call;
+    Ended(std::move(sample));
+  }
+}
+
+MonotonicTime LoadClient::SendDue() {
+  while (true) {
+    const MonotonicTime now = MonotonicNow();
+    std::unique_lock lock(mutex_);
+    if (!pacing_.has_value()) return now + kLook;
+    if (now < next_paced_) return next_paced_;
+    next_paced_ += pacing_->pause;
+    ++paced_;
+    ++open_;
+    new Call(this, pacing_->make(), pacing_->api_token, pacing_->deadline);
+  }
+}
 
 void LoadClient::Send(const v1::GenerateRequest& request,
                       const std::string& api_token, Duration deadline) {
@@ -69,6 +131,19 @@ void LoadClient::Send(const v1::GenerateRequest& request,
     ++open_;
   }
   new Call(this, request, api_token, deadline);
+}
+
+void LoadClient::StartPacing(Pacing pacing) {
+  std::lock_guard lock(mutex_);
+  pacing_ = std::move(pacing);
+  next_paced_ = MonotonicNow();
+  paced_ = 0;
+}
+
+uint64_t LoadClient::StopPacing() {
+  std::lock_guard lock(mutex_);
+  pacing_.reset();
+  return paced_;
 }
 
 void LoadClient::WaitUntilOpen(size_t most) {

@@ -1,11 +1,16 @@
 #ifndef BATON_TESTS_LOAD_LOAD_CLIENT_H_
 #define BATON_TESTS_LOAD_LOAD_CLIENT_H_
 
+#include <grpcpp/grpcpp.h>
+
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,7 +42,17 @@ struct Sample {
   }
 };
 
-// Calls of many clients over one channel. Thread-safe.
+// Requests at a steady pace, whatever becomes of them.
+struct Pacing {
+  Duration pause{};  // between two
+  std::function<v1::GenerateRequest()> make;
+  std::string api_token;
+  Duration deadline{};  // of each
+};
+
+// Calls of many clients over one channel. As in other generators of load one
+// thread does it all, so that the clients, which share the machine with what
+// they measure, cost little. Thread-safe.
 class LoadClient {
  public:
   explicit LoadClient(const std::string& address);
@@ -46,6 +61,10 @@ class LoadClient {
   // Returns at once.
   void Send(const v1::GenerateRequest& request, const std::string& api_token,
             Duration deadline);
+  // Sends from now on; one pace at a time.
+  void StartPacing(Pacing pacing);
+  // The number of requests sent since.
+  uint64_t StopPacing();
   // Waits until at most `most` calls are open.
   void WaitUntilOpen(size_t most);
   // The calls that have ended since the last time.
@@ -53,13 +72,22 @@ class LoadClient {
 
  private:
   class Call;
+
+  void Run();
+  // The time of the next paced request, or of the next look for a pace.
+  MonotonicTime SendDue();
   void Ended(Sample sample);
 
   std::unique_ptr<v1::Generation::Stub> stub_;
+  grpc::CompletionQueue queue_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  size_t open_ = 0;
-  std::vector<Sample> ended_;
+  size_t open_ = 0;               // mutex_
+  std::vector<Sample> ended_;     // mutex_
+  std::optional<Pacing> pacing_;  // mutex_
+  MonotonicTime next_paced_{};    // mutex_
+  uint64_t paced_ = 0;            // mutex_
+  std::thread thread_;
 };
 
 // The value that a part of `values` does not exceed, 0 without values.

@@ -183,16 +183,13 @@ absl::StatusOr<StormFigures> StormCluster::Storm(Duration time) {
   const MonotonicTime start = MonotonicNow();
   const MonotonicTime full = start + kDeadline;
   const MonotonicTime end = full + time;
-  std::map<std::string, double> before, cpu;
-  uint64_t sent = 0;
-  for (MonotonicTime next = start; next < end; next += pause, ++sent) {
-    std::this_thread::sleep_until(next);
-    if (before.empty() && next >= full) {
-      before = ResidentMib();
-      cpu = CpuSeconds();
-    }
-    client_->Send(Request(kShortPrompt), flood_, kDeadline);
-  }
+  client_->StartPacing(
+      {pause, [] { return Request(kShortPrompt); }, flood_, kDeadline});
+  std::this_thread::sleep_until(full);
+  std::map<std::string, double> before = ResidentMib();
+  const std::map<std::string, double> cpu = CpuSeconds();
+  std::this_thread::sleep_until(end);
+  const uint64_t sent = client_->StopPacing();
   figures.storm_cores = CoresUsed(cpu, CpuSeconds(), MonotonicNow() - full);
   const std::map<std::string, double> after = ResidentMib();
   for (const auto& [process, mib] : after) {
@@ -268,19 +265,13 @@ absl::StatusOr<FairnessFigures> StormCluster::Fairness(Duration time,
                                                        double per_s) {
   FairnessFigures figures;
   BATON_ASSIGN_OR_RETURN(std::vector<double> alone, QuietTtftMs(time));
-  std::atomic<bool> over = false;
-  std::thread flood([&] {
-    const Duration pause = std::chrono::duration_cast<Duration>(
-        std::chrono::duration<double>(1 / (kFloodFactor * per_s)));
-    for (MonotonicTime next = MonotonicNow(); !over; next += pause) {
-      std::this_thread::sleep_until(next);
-      client_->Send(Request(kShortPrompt), flood_, kDeadline);
-    }
-  });
+  client_->StartPacing(
+      {std::chrono::duration_cast<Duration>(
+           std::chrono::duration<double>(1 / (kFloodFactor * per_s))),
+       [] { return Request(kShortPrompt); }, flood_, kDeadline});
   std::this_thread::sleep_for(seconds(1));
   absl::StatusOr<std::vector<double>> beside = QuietTtftMs(time);
-  over = true;
-  flood.join();
+  client_->StopPacing();
   client_->WaitUntilOpen(0);
   BATON_RETURN_IF_ERROR(CheckEnds(client_->Take(), kDeadline));
   if (!beside.ok()) return beside.status();

@@ -56,6 +56,14 @@ TEST(ServiceCountersTest, WhoOwesNothingIsForgotten) {
   EXPECT_EQ(counters.tracked(), 0u);
 }
 
+TEST(ServiceCountersTest, FindsWhomItKnows) {
+  ServiceCounters counters(10);
+  EXPECT_EQ(counters.Find("a"), TenantId());
+  const TenantId a = counters.Enter("a");
+  EXPECT_EQ(counters.Find("a"), a);
+  EXPECT_EQ(counters.tracked(), 1u);
+}
+
 TEST(ServiceCountersTest, IdleTenantsAreBounded) {
   ServiceCounters counters(10);
   for (uint64_t i = 0; i < 1000; ++i) {

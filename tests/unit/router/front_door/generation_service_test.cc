@@ -170,6 +170,61 @@ TEST(GenerationServiceTest, DrainAndTerminate) {
             "router: shutting down (after 1 tokens)");
 }
 
+// A queue of one place, and somebody in it: there are no workers yet.
+class FullQueueTest : public ::testing::Test {
+ protected:
+  FullQueueTest()
+      : cluster_({.core = {.admission = {.max_requests = 1}},
+                  .start_workers = false}),
+        first_(cluster_.stub().Generate(&context_, TextRequest())) {
+    EXPECT_TRUE(Eventually([&] {
+      return cluster_.MetricsText().find(
+                 "baton_queue_requests{model=\"toy\","
+                 "role=\"router\"} 1") != std::string::npos;
+    }));
+  }
+  ~FullQueueTest() override { context_.TryCancel(); }
+
+  ToyCluster cluster_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::GenerateEvent>> first_;
+};
+
+TEST_F(FullQueueTest, RefusesWithoutAWordReadOfThePrompt) {
+  v1::GenerateRequest request = TextRequest();
+  request.set_text("");  // "prompt: no tokens", were it read
+  const Reply reply = Ask(cluster_, request, {{"x-request-id", "mine"}});
+  EXPECT_EQ(reply.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(reply.status.message(), "queue: full (1 requests, allowed 1)");
+  EXPECT_TRUE(RetryDelay(reply.status).has_value());
+  EXPECT_EQ(reply.request_id, "mine");
+  const std::string metrics = cluster_.MetricsText();
+  for (const char* line :
+       {"code=\"RESOURCE_EXHAUSTED\",finish_reason=\"none\"} 1",
+        "reason=\"queue_full\"} 1",
+        "baton_refusal_seconds_count{model=\"toy\",role=\"router\"} 1"}) {
+    EXPECT_THAT(metrics, HasSubstr(line));
+  }
+}
+
+TEST_F(FullQueueTest, WhatIsInvalidIsToldAllTheSame) {
+  v1::GenerateRequest request = TextRequest();
+  request.set_n(9);
+  EXPECT_EQ(Ask(cluster_, request).status.message(),
+            "n: out of range (got 9, allowed 1..8)");
+}
+
+TEST_F(FullQueueTest, AHigherBandDisplaces) {
+  v1::GenerateRequest request = TextRequest();
+  request.set_priority(0);
+  grpc::ClientContext context;
+  const auto high = cluster_.stub().Generate(&context, request);
+  const absl::Status displaced = FromGrpcStatus(first_->Finish());
+  EXPECT_EQ(displaced.message(), "queue: full, and others have had less of it");
+  context.TryCancel();
+  EXPECT_EQ(high->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
 TEST(GenerationServiceTest, ManyClientsAtOnce) {
   ToyCluster cluster({});
   std::atomic<int> good = 0;

@@ -122,7 +122,20 @@ class RandomCluster {
     request.received = now_;
     request.deadline = now_ + milliseconds(1 + Draw(30000));
     request.priority = static_cast<int>(Draw(3));
+    request.tenant = StrCat("tenant-", Draw(3));
+    const auto tokens =
+        static_cast<uint64_t>(request.spec.prompt_token_ids_size());
+    const absl::Status early =
+        core_.RefuseEarly({.tenant = request.tenant,
+                           .priority = request.priority,
+                           .deadline = request.deadline,
+                           .prompt_tokens = 1 + Draw(tokens),
+                           .max_tokens = 1 + Draw(request.spec.max_tokens())},
+                          now_);
     Do(core_.Handle(std::move(request), now_));
+    if (early.ok()) return;
+    EXPECT_TRUE(client.finished) << "would have been taken: " << early;
+    ++early_refusals_;
   }
 
   void Open(WorkerIndex w) {
@@ -322,6 +335,7 @@ class RandomCluster {
 
  public:
   std::map<absl::StatusCode, int> ends_;
+  int early_refusals_ = 0;
 
  private:
   std::mt19937_64 random_;
@@ -335,13 +349,16 @@ class RandomCluster {
 
 TEST(RandomEventsTest, EveryRequestEndsOnceAndTokensAreInOrder) {
   std::map<absl::StatusCode, int> ends;
+  int early_refusals = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(StrCat("seed ", seed));
     RandomCluster cluster(seed);
     cluster.Run();
     if (HasFailure()) return;
     for (const auto& [code, count] : cluster.ends_) ends[code] += count;
+    early_refusals += cluster.early_refusals_;
   }
+  EXPECT_GT(early_refusals, 1000);
   EXPECT_GT(ends[absl::StatusCode::kOk], 1000);
   EXPECT_GT(ends[absl::StatusCode::kCancelled], 100);
   EXPECT_GT(ends[absl::StatusCode::kDeadlineExceeded], 100);

@@ -93,9 +93,18 @@ void ToyCapacity::Ask(size_t index) {
   Load& load = loads_[index];
   const MonotonicTime asked = now();
   ++load.open;
+  const absl::Status early = driver_.core().RefuseEarly(
+      {.tenant = load.load.tenant,
+       .priority = 1,
+       .deadline = driver_.now() + load.load.deadline,
+       .prompt_tokens = static_cast<uint64_t>(load.load.prompt_tokens),
+       .max_tokens = load.load.max_tokens},
+      driver_.now());
   const RequestId id =
       driver_.Ask(load.load.prompt_tokens, 1, load.load.max_tokens,
                   load.load.deadline, 1, load.load.tenant);
+  EXPECT_EQ(early.ok(), !driver_.answer(id).status.has_value())
+      << "all that is refused can be refused early, and nothing else";
   requests_[id.value()] = {{load.load.tenant, asked, asked, kNever, {}}, index};
   ReadLog();
 }
