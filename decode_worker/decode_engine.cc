@@ -20,6 +20,7 @@ DecodeOptions OptionsOf(const WorkerParts& parts,
   options.transport = parts.transport->name();
   options.health = parts.health_options();
   options.costs = parts.costs;
+  options.speculation = settings.speculation;
   options.limits = parts.sequence_limits();
   options.vocabulary = parts.vocabulary;
   return options;
@@ -49,7 +50,9 @@ void Execute(Engine& engine, CancelLanding action) {
 
 DecodeEngine::DecodeEngine(WorkerParts parts, const DecodeSettings& settings,
                            OnMessage on_message)
-    : WorkerEngine(std::move(parts), settings.max_sequences + parts.step_tokens,
+    : WorkerEngine(std::move(parts),
+                   settings.max_sequences + parts.step_tokens +
+                       settings.speculation.max_draft_rows,
                    DecodeScheduler(OptionsOf(parts, settings)),
                    std::move(on_message), [](Engine& engine, auto action) {
                      Execute(engine, std::move(action));

@@ -16,6 +16,7 @@ struct DecodeSettings {
   double landing_fraction = 0.5;
   Batching batching = Batching::kContinuous;
   Duration landing_timeout = std::chrono::seconds(120);
+  SpeculationOptions speculation = {};
 };
 
 // A decode worker without its network side.

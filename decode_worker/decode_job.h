@@ -2,6 +2,7 @@
 #define BATON_DECODE_WORKER_DECODE_JOB_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_table.h"
 #include "decode_worker/block_demand.h"
+#include "decode_worker/speculation/speculator.h"
 #include "proto/cluster.pb.h"
 
 namespace baton::decode {
@@ -44,7 +46,8 @@ struct DecodeJob : AttemptJob {
   // given back, or handed to the branches.
   std::vector<BlockRef> context, growth;
   std::optional<BlockUse> context_use, growth_use;
-  std::vector<Branch> branches;  // choices not ended
+  std::vector<Branch> branches;                          // choices not ended
+  std::vector<std::unique_ptr<Speculator>> speculators;  // by choice, or empty
   bool branched = false;
   bool in_step = false;
 

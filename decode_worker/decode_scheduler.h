@@ -21,6 +21,7 @@
 #include "common/worker/scheduler_events.h"
 #include "common/worker/worker_load.h"
 #include "decode_worker/decode_job.h"
+#include "decode_worker/speculation/speculation.h"
 #include "kv_transfer/transfer_core.h"
 #include "proto/decode.pb.h"
 
@@ -43,6 +44,7 @@ struct DecodeOptions {
   std::string transport;  // reported with landings
   ComputeHealth::Options health = {};
   std::optional<CostModel> costs = {};  // of a step; none: not predicted
+  SpeculationOptions speculation = {};
   SequenceLimits limits;
   std::shared_ptr<const Vocabulary> vocabulary;
 };
@@ -74,6 +76,7 @@ using Action = std::variant<RunStep, OpenLanding, CancelLanding, SendEvent>;
 struct DecodeCounters : WorkerCounters {
   uint64_t refused = 0, landed = 0, done = 0;
   uint64_t released = 0;  // by the router, before their end
+  SpeculationCounters speculation;
 };
 
 struct DecodeKind {
@@ -108,6 +111,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
     size_t branch = 0;  // when prefill_tokens == 0
     uint32_t prefill_tokens = 0;
     bool prefill_ends = false;
+    uint32_t drafts = 0;
   };
 
   void On(CommandReceived event, MonotonicTime now);
@@ -142,8 +146,20 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   void PlanPrefill(const ChunkPlanner::Chunk& chunk, StepPlan* plan);
   absl::Status TakeResult(const Row& row, SpanResult result, MonotonicTime now,
                           v1::StepTokens* tokens);
+  void TakeDecoded(const Row& row, const SpanResult& result,
+                   v1::StepTokens* tokens);
   void AppendDraw(DecodeJob& job, Sequence* sequence,
                   const SampledToken& sampled, v1::StepTokens* tokens);
+  // Guesses: decode_drafts.cc.
+  void PlanDrafts(StepPlan* plan);
+  void AddDrafts(Row& row, absl::Span<const DraftToken> guesses,
+                 PlannedSpan* span, StepPlan* plan);
+  // Of a choice that goes on, or null.
+  Speculator* SpeculatorOf(DecodeJob& job, const Branch& branch);
+  // What became of a decode row with or without guesses.
+  void JudgeDrafts(const Row& row, absl::Span<const SampledToken> drawn,
+                   size_t appended);
+
   void DropEndedBranches(DecodeJob& job);
   void Finish(DecodeJob& job, MonotonicTime now);
 

@@ -1,6 +1,7 @@
 // Part of DecodeScheduler: what runs in a step and what becomes of it.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/base/check.h"
 #include "common/base/failpoints.h"
@@ -43,6 +44,7 @@ void DecodeScheduler::StartStep(MonotonicTime now) {
     PlanPrefill(chunk, &plan);
   }
   if (step_.empty()) return;
+  PlanDrafts(&plan);
   RunNext(std::move(plan), now);
   BATON_FAILPOINT("decode.step");
 }
@@ -89,11 +91,17 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
   const std::vector<Row> step = std::exchange(step_, {});
   std::map<SessionId, v1::StepTokens> tokens;
   std::map<JobId, absl::Status> touched;  // and the first failure
+  std::set<JobId> retried;                // a guess may have broken a span
   for (size_t i = 0; i < step.size(); ++i) {
     DecodeJob& job = jobs_.at(step[i].job);
     job.in_step = false;
     absl::Status& status = touched[job.id];
     if (job.phase == Phase::kClosing) continue;
+    if (!event.result.spans[i].status.ok() && step[i].drafts > 0) {
+      SpeculatorOf(job, job.branches[step[i].branch])->Stop();
+      retried.insert(job.id);
+      continue;
+    }
     status.Update(TakeResult(step[i], std::move(event.result.spans[i]), now,
                              &tokens[job.session]));
   }
@@ -116,7 +124,7 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
       why = status;
       Close(job, status, false, v1::FAILURE_CAUSE_WORKER);
     } else if (job.phase == Phase::kDecoding) {
-      ++drawn;
+      if (!retried.contains(id)) ++drawn;
       DropEndedBranches(job);
       if (job.branches.empty()) Finish(job, now);
     }
@@ -130,9 +138,7 @@ absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
   if (!result.status.ok()) return result.status;
   DecodeJob& job = jobs_.at(row.job);
   if (row.prefill_tokens == 0) {
-    ++counters_.decode_tokens;
-    AppendDraw(job, job.branches[row.branch].sequence, result.draws.front(),
-               tokens);
+    TakeDecoded(row, result, tokens);
     return absl::OkStatus();
   }
   job.computed += row.prefill_tokens;
@@ -149,6 +155,20 @@ absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
   job.phase = Phase::kDecoding;
   MakeBranches(job);
   return absl::OkStatus();
+}
+
+void DecodeScheduler::TakeDecoded(const Row& row, const SpanResult& result,
+                                  v1::StepTokens* tokens) {
+  DecodeJob& job = jobs_.at(row.job);
+  Sequence* const sequence = job.branches[row.branch].sequence;
+  size_t appended = 0;
+  for (const SampledToken& drawn : result.draws) {
+    if (sequence->finished()) break;
+    AppendDraw(job, sequence, drawn, tokens);
+    ++appended;
+  }
+  counters_.decode_tokens += appended;
+  JudgeDrafts(row, result.draws, appended);
 }
 
 void DecodeScheduler::AppendDraw(DecodeJob& job, Sequence* sequence,

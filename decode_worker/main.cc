@@ -21,6 +21,7 @@ struct DecodeWorkerOptions : WorkerOptions {
   std::string disaggregation = "auto";
   uint32_t local_prefill_max_tokens = 64;
   std::string batching = "continuous";
+  std::string speculation = "off";
   decode::DecodeSettings settings;
 
   DecodeWorkerOptions() : WorkerOptions("decode-0") {
@@ -35,6 +36,15 @@ struct DecodeWorkerOptions : WorkerOptions {
                        1 << 20, "longest prompt prefilled here in mode auto");
     parser->AddChoice("batching", &batching, {"continuous", "static"},
                       "when requests join the batch");
+    parser->AddChoice("speculation", &speculation, {"off", "ngram", "suffix"},
+                      "where guesses of the next tokens come from: they save "
+                      "steps and change no answer");
+    parser->AddInteger(
+        "max-draft-tokens", &settings.speculation.max_draft_tokens, 1,
+        decode::kMostDraftTokens, "most guesses of an answer in a step");
+    parser->AddSwitch("draft-always", &settings.speculation.always,
+                      "guess as much as allowed, also where it costs more than "
+                      "it is expected to save");
     parser->AddInteger("max-sequences", &settings.max_sequences, 1, 4096,
                        "answers in the batch or about to be");
     parser->AddReal("landing-fraction", &settings.landing_fraction, 0.01, 1,
@@ -64,6 +74,9 @@ int Main(int argc, char** argv) {
   options.settings.batching = options.batching == "static"
                                   ? decode::Batching::kStatic
                                   : decode::Batching::kContinuous;
+
+  options.settings.speculation.make_drafter =
+      decode::DrafterNamed(options.speculation);
 
   WorkerWiring wiring;
   wiring.role = v1::WORKER_ROLE_DECODE;

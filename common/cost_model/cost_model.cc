@@ -139,6 +139,14 @@ double StepSeconds(const StepCosts& costs, const StepShape& step) {
   return Sum(Parts(costs, step));
 }
 
+double RowsSeconds(const StepCosts& costs, uint32_t rows) {
+  return rows == 0 ? 0 : std::max(costs.weights, costs.row * rows);
+}
+
+double SpanSeconds(const StepCosts& costs, const SpanShape& span) {
+  return std::max(costs.kv_token * span.kv_tokens(), costs.pair * span.pairs());
+}
+
 std::vector<StepShape> CostModel::Probes(uint32_t max_rows,
                                          uint32_t max_positions) {
   std::vector<StepShape> probes;

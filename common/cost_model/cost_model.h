@@ -23,6 +23,9 @@ struct StepCosts {
 };
 
 double StepSeconds(const StepCosts& costs, const StepShape& step);
+// The parts of that sum: weights and products of `rows`, attention of a span.
+double RowsSeconds(const StepCosts& costs, uint32_t rows);
+double SpanSeconds(const StepCosts& costs, const SpanShape& span);
 
 // Predicts how long steps take. Fitted to probes when a worker starts, then
 // follows the steps that really run: each one moves the costs that made up its

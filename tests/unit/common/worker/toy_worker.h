@@ -57,6 +57,15 @@ inline StepResult RunToy(const StepPlan& plan,
   StepResult result;
   for (const PlannedSpan& span : plan.spans) {
     SpanResult one;
+    if (span.drafted) {
+      one.draws =
+          *DrawRun(span.draws.at(0), absl::MakeSpan(span.tokens).subspan(1),
+                   [&](size_t, const DrawRequest& draw) {
+                     return SampledToken{draw_token(draw), -0.5f, {}};
+                   });
+      result.spans.push_back(std::move(one));
+      continue;
+    }
     for (const DrawRequest& draw : span.draws) {
       one.draws.push_back({draw_token(draw), -0.5f, {}});
     }

@@ -1,0 +1,45 @@
+#ifndef BATON_DECODE_WORKER_SPECULATION_NGRAM_DRAFTER_H_
+#define BATON_DECODE_WORKER_SPECULATION_NGRAM_DRAFTER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "decode_worker/speculation/drafter.h"
+
+namespace baton::decode {
+
+// Prompt lookup: the text goes on as it did where its last tokens occurred
+// before. Of the most recent occurrences of the last two tokens the one with
+// the longest match counts, the most recent one at a tie; without any, that of
+// the last token. A token costs O(1).
+class NgramDrafter final : public Drafter {
+ public:
+  static constexpr size_t kLongestMatch = 24;
+  static constexpr int kOccurrences = 24;  // looked at
+
+  void Append(TokenId token) override;
+  void Propose(size_t most, std::vector<DraftToken>* draft) const override;
+
+ private:
+  // Where the match ended, and how many tokens of the text's end it covers.
+  struct Match {
+    uint32_t end = 0;
+    size_t length = 0;
+  };
+  Match LongestMatch() const;
+  size_t MatchLength(uint32_t end) const;
+  uint64_t LastPair() const;
+
+  std::vector<TokenId> tokens_;
+  // By position: the end of the previous occurrence of the two tokens that end
+  // here; 0: none.
+  std::vector<uint32_t> previous_;
+  absl::flat_hash_map<uint64_t, uint32_t> pairs_;   // last end
+  absl::flat_hash_map<TokenId, uint32_t> singles_;  // last end
+  uint32_t single_ = 0;  // end of the last token's occurrence before; 0: none
+};
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_SPECULATION_NGRAM_DRAFTER_H_

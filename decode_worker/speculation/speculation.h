@@ -1,0 +1,44 @@
+#ifndef BATON_DECODE_WORKER_SPECULATION_SPECULATION_H_
+#define BATON_DECODE_WORKER_SPECULATION_SPECULATION_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "decode_worker/speculation/drafter.h"
+
+namespace baton::decode {
+
+inline constexpr uint32_t kMostDraftTokens = 32;
+
+struct SpeculationOptions {
+  MakeDrafter make_drafter = {};  // none: no speculation
+  uint32_t max_draft_tokens = 8;  // of a choice in a step, <= kMostDraftTokens
+  uint32_t max_draft_rows = 64;   // of a step
+  bool always = false;            // whatever it costs
+};
+
+struct SpeculationCounters {
+  uint64_t drafted = 0;
+  uint64_t accepted = 0;
+  // Tokens of answers that needed no row of a step of their own: accepted, and
+  // not after the end of the answer.
+  uint64_t saved_rows = 0;
+  // How many drafted spans had so many guesses accepted.
+  std::array<uint64_t, kMostDraftTokens + 1> accepted_lengths{};
+
+  void Add(uint32_t drafts, uint32_t right) {
+    drafted += drafts;
+    accepted += right;
+    ++accepted_lengths[right];
+  }
+};
+
+// "ngram" and "suffix"; none for other names.
+MakeDrafter DrafterNamed(std::string_view name);
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_SPECULATION_SPECULATION_H_

@@ -1,0 +1,73 @@
+#include "decode_worker/speculation/speculation_control.h"
+
+#include <cstddef>
+#include <queue>
+
+namespace baton::decode {
+namespace {
+
+// Predictions are not exact: what gains less than this is not done.
+constexpr double kLeastGain = 1.03;
+
+// The next guess of an offer.
+struct Next {
+  double tokens = 0;  // expected of it
+  size_t offer = 0;
+  friend bool operator<(const Next& a, const Next& b) {
+    return a.tokens != b.tokens ? a.tokens < b.tokens : a.offer > b.offer;
+  }
+};
+
+}  // namespace
+
+std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
+                                   const StepShape& step,
+                                   const std::vector<DraftOffer>& offers,
+                                   uint32_t max_rows) {
+  std::vector<uint32_t> chosen(offers.size(), 0);
+  std::priority_queue<Next> guesses;
+  // Prompt chunks are no part of the time that the tokens are for, but guesses
+  // pay for rows beside them.
+  StepShape decode;
+  for (size_t i = 0; i < offers.size(); ++i) {
+    decode.spans.push_back({offers[i].position, 1});
+    ++decode.logit_rows;
+    if (!offers[i].acceptance.empty()) {
+      guesses.push({offers[i].acceptance.front(), i});
+    }
+  }
+  if (guesses.empty()) return chosen;
+  double tokens = static_cast<double>(offers.size());
+  double seconds = StepSeconds(costs, decode);
+  double best_rate = kLeastGain * tokens / seconds;
+
+  const uint32_t rows = step.rows();
+  std::vector<uint32_t> taken(offers.size(), 0);
+  std::vector<size_t> order;
+  size_t best = 0;  // of the order
+  while (!guesses.empty() && order.size() < max_rows) {
+    const Next next = guesses.top();
+    guesses.pop();
+    const DraftOffer& offer = offers[next.offer];
+    uint32_t& count = taken[next.offer];
+    const auto added = static_cast<uint32_t>(order.size());
+    seconds += RowsSeconds(costs, rows + added + 1) -
+               RowsSeconds(costs, rows + added) + costs.logit_row +
+               SpanSeconds(costs, {offer.position, count + 2}) -
+               SpanSeconds(costs, {offer.position, count + 1});
+    tokens += next.tokens;
+    ++count;
+    order.push_back(next.offer);
+    if (tokens / seconds > best_rate) {
+      best_rate = tokens / seconds;
+      best = order.size();
+    }
+    if (count < offer.acceptance.size()) {
+      guesses.push({next.tokens * offer.acceptance[count], next.offer});
+    }
+  }
+  for (size_t i = 0; i < best; ++i) ++chosen[order[i]];
+  return chosen;
+}
+
+}  // namespace baton::decode

@@ -1,0 +1,33 @@
+#ifndef BATON_DECODE_WORKER_SPECULATION_SPECULATION_CONTROL_H_
+#define BATON_DECODE_WORKER_SPECULATION_SPECULATION_CONTROL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/cost_model/cost_model.h"
+#include "common/cost_model/step_shape.h"
+
+namespace baton::decode {
+
+// A decode span of a step and what is known of the tokens that may follow.
+struct DraftOffer {
+  uint32_t position = 0;  // of the span's only row
+  // That a guess is right, given that those before it are.
+  absl::Span<const double> acceptance;
+};
+
+// How many guesses of each offer are worth a row in this step, so that the
+// expected tokens per second are most, all zero unless that gains something.
+// `step` is the step without guesses, the spans of the offers and prompt chunks
+// beside them; at most `max_rows` guesses in all. A guess that is not drafted
+// costs nothing, one that is costs a row behind all others: where rows are
+// free (below the crossover) many are worth it, in a full batch none.
+std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
+                                   const StepShape& step,
+                                   const std::vector<DraftOffer>& offers,
+                                   uint32_t max_rows);
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_SPECULATION_SPECULATION_CONTROL_H_
