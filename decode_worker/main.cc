@@ -1,12 +1,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "common/base/cpu_check.h"
 #include "common/base/status_macros.h"
 #include "common/config/config_parser.h"
+#include "common/telemetry/log.h"
 #include "common/worker/worker_options.h"
 #include "common/worker/worker_process.h"
 #include "decode_worker/decode_worker.h"
@@ -84,7 +86,10 @@ int Main(int argc, char** argv) {
       [&](int threads) -> absl::StatusOr<std::unique_ptr<kernels::Backend>> {
     BATON_ASSIGN_OR_RETURN(const kernels::Isa isa,
                            kernels::ParseIsa(options.isa));
-    return kernels::MakeCpuBackend({.isa = isa, .threads = threads});
+    return kernels::MakeCpuBackend(
+        {.isa = isa, .threads = threads, .warn = [](std::string_view message) {
+           log::Warn("{}", std::string(message));
+         }});
   };
   wiring.make_transport = [&](std::shared_ptr<const TlsCredentials> tls) {
     if (options.TransportName() == "grpc") {

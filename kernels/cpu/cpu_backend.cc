@@ -1,7 +1,9 @@
 #include "kernels/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,7 @@
 #include "kernels/cpu/panel_packer.h"
 #include "kernels/cpu/qkv.h"
 #include "kernels/cpu/rope.h"
+#include "kernels/cpu/self_check.h"
 #include "kernels/cpu/table_backend.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/weight_arena.h"
@@ -41,6 +44,24 @@ const KernelTable& TableOf(Isa isa) {
     default:
       return cpu::ScalarKernels();
   }
+}
+
+bool AmxWorks() {
+  static const bool works = cpu::MultipliesAsScalar(cpu::AmxKernels());
+  return works;
+}
+
+Isa BestIsa(WarnFunction warn) {
+  const std::string_view obstacle = AmxObstacle();
+  if (!obstacle.empty()) {
+    warn(absl::StrCat("AMX is not used: ", std::string(obstacle)));
+  }
+  std::vector<cpu::IsaCandidate> candidates;
+  for (const Isa isa : kIsas) {
+    if (!IsSupported(isa)) continue;
+    candidates.push_back({isa, &TableOf(isa), isa == Isa::kAmx});
+  }
+  return cpu::SettleIsa(candidates, warn);
 }
 
 class CpuBackend final : public Backend {
@@ -198,12 +219,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
     return absl::InvalidArgumentError(absl::StrCat(
         "threads: given ", options.threads, ", allowed 1..", kMaxThreads));
   }
-  Isa isa = options.isa;
-  if (isa == Isa::kAuto) {
-    for (const Isa candidate : kIsas) {
-      if (IsSupported(candidate)) isa = candidate;
-    }
-  }
+  const Isa isa =
+      options.isa == Isa::kAuto ? BestIsa(options.warn) : options.isa;
   if (!IsSupported(isa)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "this machine lacks the instruction set '", std::string(IsaName(isa)),
@@ -212,7 +229,17 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
         "avx512 F, BW, DQ, VL and VNNI; amx these, AMX-TILE and AMX-INT8, "
         "allowed by the kernel); use 'auto'"));
   }
+  if (options.isa == Isa::kAmx && !AmxWorks()) {
+    return absl::InternalError(
+        "instruction set 'amx': this machine's results differ from scalar "
+        "code; use 'auto'");
+  }
   return MakeTableBackend(IsaName(isa), TableOf(isa), options.threads);
+}
+
+void WarnOnStandardError(std::string_view message) {
+  std::fprintf(stderr, "baton: warning: %.*s\n",
+               static_cast<int>(message.size()), message.data());
 }
 
 size_t CpuPackedBytes(const MatrixShape& shape) {

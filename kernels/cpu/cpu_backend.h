@@ -13,7 +13,7 @@ namespace baton::kernels {
 
 enum class Isa : uint8_t { kAuto, kScalar, kAvx2, kAvxVnni, kAvx512, kAmx };
 
-// All but kAuto, which means the last one that is supported.
+// All but kAuto.
 constexpr Isa kIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512,
                          Isa::kAmx};
 
@@ -29,16 +29,26 @@ absl::StatusOr<Isa> ParseIsa(std::string_view name);
 // kAmx asks the kernel to let this process use tiles.
 bool IsSupported(Isa isa);
 
+// Why this machine's AMX cannot be used although it has it; else empty.
+std::string_view AmxObstacle();
+
+using WarnFunction = void (*)(std::string_view message);
+void WarnOnStandardError(std::string_view message);
+
 struct CpuOptions {
-  Isa isa = Isa::kAuto;  // kAuto: the last of kIsas supported
-  int threads = 1;       // 1..kMaxThreads, the calling thread included
+  // kAuto: the last of kIsas that is supported and, for kAmx, passes its check
+  // against scalar code; else `warn` says why not.
+  Isa isa = Isa::kAuto;
+  int threads = 1;  // 1..kMaxThreads, the calling thread included
+  WarnFunction warn = WarnOnStandardError;
 };
 
 constexpr int kMaxThreads = 256;
 
 // A backend named "cpu-scalar", "cpu-avx2" and so on. Its threads sleep
 // between calls; the destructor joins them. INVALID_ARGUMENT for a thread count
-// out of range, FAILED_PRECONDITION when the machine lacks the instruction set.
+// out of range, FAILED_PRECONDITION when the machine lacks the instruction set,
+// INTERNAL when AMX was asked for and fails its check.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(
     const CpuOptions& options);
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/self_check.h"
 
 namespace baton::kernels {
 namespace {
@@ -47,15 +48,27 @@ __attribute__((target("xsave"))) bool SystemSavesTiles() {
   return (_xgetbv(0) & kTileState) == kTileState;
 }
 
-bool HasAmx() {
+struct Amx {
+  bool present;
+  bool saved;
+  bool permitted;
+};
+
+// Asks for permission only what may be given: the rest would be an error.
+const Amx& FindAmx() {
   constexpr uint32_t kAmxTileAndInt8 = uint32_t{3} << 24;
   constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr int kTileData = 18;
-  static const bool has =
-      HasAvx512() && (Cpuid(7, 0).d & kAmxTileAndInt8) == kAmxTileAndInt8 &&
-      SystemSavesTiles() &&
-      syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return has;
+  static const Amx amx = [] {
+    Amx found = {};
+    found.present =
+        HasAvx512() && (Cpuid(7, 0).d & kAmxTileAndInt8) == kAmxTileAndInt8;
+    found.saved = found.present && SystemSavesTiles();
+    found.permitted = found.saved && syscall(SYS_arch_prctl, kRequestPermission,
+                                             kTileData) == 0;
+    return found;
+  }();
+  return amx;
 }
 
 }  // namespace
@@ -99,9 +112,14 @@ bool IsSupported(Isa isa) {
     case Isa::kAvx512:
       return HasAvx512();
     case Isa::kAmx:
-      return HasAmx();
+      return FindAmx().permitted;
   }
   return false;
+}
+
+std::string_view AmxObstacle() {
+  const Amx& amx = FindAmx();
+  return cpu::AmxObstacle(amx.present, amx.saved, amx.permitted);
 }
 
 }  // namespace baton::kernels

@@ -56,8 +56,10 @@ absl::StatusOr<std::vector<double>> ModelBench::Decode(uint32_t sequences,
     const uint32_t position = depth + step;
     std::vector<StepSpan> spans;
     for (uint32_t i = 0; i < sequences; ++i) {
-      spans.push_back(
-          {{next[i]}, position, kv[i].blocks(), {Draw(position + 1)}});
+      spans.push_back({.tokens = {next[i]},
+                       .first_position = position,
+                       .blocks = kv[i].blocks(),
+                       .draws = {Draw(position + 1)}});
     }
     BATON_ASSIGN_OR_RETURN(const StepResult result, engine_.Step(spans));
     seconds.push_back(Seconds(result.elapsed));
@@ -76,7 +78,10 @@ absl::StatusOr<double> ModelBench::Feed(const SequenceKv& kv, uint32_t first,
   for (uint32_t done = 0; done < tokens; done += chunk_) {
     const uint32_t rows = std::min(chunk_, tokens - done);
     const auto from = text.begin() + first + done;
-    StepSpan span{{from, from + rows}, first + done, kv.blocks(), {}};
+    StepSpan span{.tokens = {from, from + rows},
+                  .first_position = first + done,
+                  .blocks = kv.blocks(),
+                  .draws = {}};
     if (draw && done + rows == tokens) {
       span.draws.push_back(Draw(first + tokens));
     }

@@ -5,9 +5,13 @@
 
 namespace baton::kernels {
 
-// The kernels of Isa::kAmx for any machine: linear products from the same
-// source over tiles in plain code, all else scalar.
-const cpu::KernelTable& EmulatedAmxKernels();
+// The kernels of Isa::kAmx with tiles in plain code. On AVX-512, all but the
+// six tile instructions is what AMX machines run.
+// Requires: IsSupported(Isa::kAvx512).
+const cpu::KernelTable& EmulatedAmxAvx512Kernels();
+
+// The same source over scalar vectors, for any machine.
+const cpu::KernelTable& EmulatedAmxScalarKernels();
 
 }  // namespace baton::kernels
 

@@ -89,8 +89,12 @@ FileMatrix RandomMatrix(std::mt19937* random, TensorType type, int64_t rows,
 void KernelConformanceTest::SetUp() {
   const auto [isa, threads] = GetParam();
   if (isa == Isa::kAmx && !IsSupported(isa)) {
-    std::printf("*** NO AMX ON THIS MACHINE: its tiles are emulated ***\n");
-    cpu_ = MakeTableBackend(IsaName(isa), EmulatedAmxKernels(), threads);
+    const bool avx512 = IsSupported(Isa::kAvx512);
+    std::printf("*** NO AMX ON THIS MACHINE: its tiles are emulated, %s ***\n",
+                avx512 ? "beside AVX-512" : "without AVX-512");
+    const cpu::KernelTable& kernels =
+        avx512 ? EmulatedAmxAvx512Kernels() : EmulatedAmxScalarKernels();
+    cpu_ = MakeTableBackend(IsaName(isa), kernels, threads);
   } else {
     auto cpu = MakeCpuBackend({.isa = isa, .threads = threads});
     ASSERT_TRUE(cpu.ok()) << cpu.status();

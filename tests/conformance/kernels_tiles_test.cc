@@ -32,7 +32,12 @@ std::vector<float> Multiply(const KernelTable& table,
 
 TEST(TilesTest, MoreRowsThanShareUnpackedCodes) {
   constexpr int kCols = 768;
-  std::vector<const KernelTable*> tables = {&EmulatedAmxKernels()};
+  std::vector<const KernelTable*> tables = {&EmulatedAmxScalarKernels()};
+  if (IsSupported(Isa::kAvx512)) {
+    tables.push_back(&EmulatedAmxAvx512Kernels());
+  } else {
+    std::printf("*** NO AVX-512 ON THIS MACHINE: scalar vectors only ***\n");
+  }
   if (IsSupported(Isa::kAmx)) {
     tables.push_back(&cpu::AmxKernels());
   } else {

@@ -1,0 +1,23 @@
+#define BATON_ISA emulated_amx_avx512_isa
+
+#include "kernels/cpu/simd/vector_avx512-inl.h"
+#include "tests/conformance/emulated_amx.h"
+#include "tests/conformance/emulated_tiles-inl.h"
+// The kernels below are written in the vocabulary of the first header.
+#include "kernels/cpu/simd/amx_linear-inl.h"
+
+namespace baton::kernels {
+
+const cpu::KernelTable& EmulatedAmxAvx512Kernels() {
+  static const cpu::KernelTable table = [] {
+    cpu::KernelTable kernels = cpu::Avx512Kernels();
+    kernels.linear = [](const cpu::LinearWork& work) {
+      cpu::BATON_ISA::LinearByTiles<BATON_ISA::EmulatedTiles>(
+          work, cpu::Avx512Kernels().linear);
+    };
+    return kernels;
+  }();
+  return table;
+}
+
+}  // namespace baton::kernels
