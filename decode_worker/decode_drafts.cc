@@ -82,8 +82,10 @@ void DecodeScheduler::JudgeDrafts(const Row& row,
   for (const SampledToken& token : drawn) tokens.push_back(token.token);
   speculator->Observe(tokens);
   if (row.drafts == 0) return;
-  counters_.speculation.Add(row.drafts,
-                            static_cast<uint32_t>(drawn.size() - 1));
+  const auto accepted = static_cast<uint32_t>(drawn.size() - 1);
+  job.drafted += row.drafts;
+  job.accepted += accepted;
+  counters_.speculation.Add(row.drafts, accepted);
   counters_.speculation.saved_rows += appended - 1;
 }
 

@@ -55,9 +55,10 @@ struct DecodeJob : AttemptJob {
   bool landing_failed = false;       // is over soon, by itself
   v1::Ticket ticket;                 // for a repeated request
 
-  uint32_t computed = 0;  // context tokens, local prefill
-  uint32_t chunks = 0;    // of it
-  uint32_t steps = 0;     // with decode rows
+  uint32_t computed = 0;               // context tokens, local prefill
+  uint32_t chunks = 0;                 // of it
+  uint32_t steps = 0;                  // with decode rows
+  uint32_t drafted = 0, accepted = 0;  // guesses
   MonotonicTime ready, prefill_started, decode_started;
   double queue_ms = 0, prefill_ms = 0;
 };

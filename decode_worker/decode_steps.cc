@@ -201,6 +201,8 @@ void DecodeScheduler::Finish(DecodeJob& job, MonotonicTime now) {
   }
   done.set_steps(job.steps);
   done.set_prefill_chunks(job.chunks);
+  done.set_drafted_tokens(job.drafted);
+  done.set_accepted_tokens(job.accepted);
   Send(job.session, std::move(event));
   Close(job);
 }

@@ -40,6 +40,10 @@ void ServedAccount::Done(const v1::AttemptDone& done) {
   if (served_.prefill_chunks() == 0) {
     served_.set_prefill_chunks(done.prefill_chunks());
   }
+  served_.set_decode_steps(served_.decode_steps() + done.steps());
+  served_.set_drafted_tokens(served_.drafted_tokens() + done.drafted_tokens());
+  served_.set_accepted_tokens(served_.accepted_tokens() +
+                              done.accepted_tokens());
 }
 
 void ServedAccount::EndedAtFirstToken() {

@@ -58,6 +58,11 @@ std::string FormatServed(const v1::Served& served, const v1::Usage& usage,
     absl::StrAppendFormat(&text, ", %.1f tokens/s",
                           (usage.completion_tokens() - 1) / Seconds(decoding));
   }
+  if (served.drafted_tokens() > 0) {
+    StrAppend(&text, ", ", served.accepted_tokens(), " of ",
+              served.drafted_tokens(), " guesses right, ",
+              served.decode_steps(), " steps");
+  }
   if (served.replays() > 0) {
     StrAppend(&text, ", replayed ", served.replays(), " times");
   }

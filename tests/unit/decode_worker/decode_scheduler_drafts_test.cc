@@ -52,7 +52,7 @@ DecodeOptions Options(uint64_t wrong_every, uint32_t most = 4) {
 // What a session hears, token by token, without the messages around it.
 struct Heard {
   std::map<uint32_t, std::vector<std::string>> tokens;  // by choice
-  uint32_t steps = 0;
+  uint32_t steps = 0, drafted = 0, accepted = 0;
   bool operator==(const Heard& other) const { return tokens == other.tokens; }
 };
 
@@ -67,7 +67,10 @@ class Speculating {
       for (const v1::TokenDelta& token : event.tokens().tokens()) {
         heard.tokens[token.choice()].push_back(token.ShortDebugString());
       }
-      if (event.has_done()) heard.steps = event.done().steps();
+      if (!event.has_done()) continue;
+      heard.steps = event.done().steps();
+      heard.drafted = event.done().drafted_tokens();
+      heard.accepted = event.done().accepted_tokens();
     }
     return heard;
   }
@@ -103,6 +106,8 @@ TEST(DecodeSchedulerDraftsTest, TheSameAnswersInFewerSteps) {
           const SpeculationCounters counters = speculating.counters();
           EXPECT_GT(counters.drafted, 0u);
           EXPECT_EQ(counters.accepted, counters.saved_rows);
+          EXPECT_EQ(heard.drafted, counters.drafted);
+          EXPECT_EQ(heard.accepted, counters.accepted);
           if (wrong_every == 1) {
             EXPECT_EQ(heard.steps, plain.steps);
             EXPECT_EQ(counters.accepted, 0u);

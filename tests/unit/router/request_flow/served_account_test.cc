@@ -72,6 +72,19 @@ TEST_F(ServedAccountTest, MovedBytesAddUpOverAttempts) {
   EXPECT_EQ(account_.Result("").transport(), "ucx");
 }
 
+TEST_F(ServedAccountTest, StepsAndGuessesAddUpOverAttempts) {
+  v1::AttemptDone done;
+  done.set_steps(7);
+  done.set_drafted_tokens(5);
+  done.set_accepted_tokens(3);
+  account_.Done(done);
+  account_.Done(done);
+  const v1::Served served = account_.Result("");
+  EXPECT_EQ(served.decode_steps(), 14u);
+  EXPECT_EQ(served.drafted_tokens(), 10u);
+  EXPECT_EQ(served.accepted_tokens(), 6u);
+}
+
 TEST_F(ServedAccountTest, CachedTokensAreThoseOfTheFirstPrefill) {
   v1::FirstTokens first;
   first.set_cached_tokens(32);

@@ -47,6 +47,15 @@ TEST(FormatServedTest, NamesThePairThePhasesAndWhatMoved) {
       "times\n");
 }
 
+TEST(FormatServedTest, TellsWhatGuessesSaved) {
+  v1::Served served;
+  served.set_decode_steps(4);
+  served.set_drafted_tokens(9);
+  served.set_accepted_tokens(7);
+  EXPECT_THAT(FormatServed(served, {}, {}),
+              HasSubstr("0 out, 7 of 9 guesses right, 4 steps\n"));
+}
+
 TEST(FormatServedTest, OneWorkerAloneMovesNothing) {
   v1::Served served;
   served.set_decode_worker("decode-0");
