@@ -7,9 +7,9 @@ namespace {
 constexpr double kDecay = 0.95;
 // The expectation counts as so many guesses.
 constexpr double kPriorWeight = 3;
-constexpr double kPriors[Evidence::kLengths] = {0.10, 0.25, 0.45, 0.60,
+constexpr double kPriors[Evidence::kLengths] = {0.03, 0.15, 0.40, 0.60,
                                                 0.70, 0.80, 0.90, 0.95};
-constexpr double kSplitPrior = 0.6;  // of the above
+constexpr double kSplitPrior = 0.5;  // of the above
 
 }  // namespace
 

@@ -14,10 +14,10 @@ namespace baton::decode {
 inline constexpr uint32_t kMostDraftTokens = 32;
 
 struct SpeculationOptions {
-  MakeDrafter make_drafter = {};  // none: no speculation
-  uint32_t max_draft_tokens = 8;  // of a choice in a step, <= kMostDraftTokens
-  uint32_t max_draft_rows = 64;   // of a step
-  bool always = false;            // whatever it costs
+  MakeDrafter make_drafter = {};   // none: no speculation
+  uint32_t max_draft_tokens = 12;  // of a choice in a step, <= kMostDraftTokens
+  uint32_t max_draft_rows = 64;    // of a step
+  bool always = false;             // whatever it costs
 };
 
 struct SpeculationCounters {

@@ -38,7 +38,7 @@ struct Flags {
   std::string workload;
   std::vector<std::string> arms = {"ngram", "suffix"};
   uint32_t batch = 1;
-  uint32_t max_draft_tokens = 8;
+  uint32_t max_draft_tokens = 12;
   uint32_t random_prompts = 0;
   uint32_t tokens = 128;
   uint32_t limit = 1000;
