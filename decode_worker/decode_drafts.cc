@@ -60,9 +60,13 @@ void DecodeScheduler::PlanDrafts(StepPlan* plan) {
 
 void DecodeScheduler::AddDrafts(Row& row, absl::Span<const DraftToken> guesses,
                                 PlannedSpan* span, StepPlan* plan) {
-  const Branch& branch = jobs_.at(row.job).branches[row.branch];
+  DecodeJob& job = jobs_.at(row.job);
+  Branch& branch = job.branches[row.branch];
+  const auto wanted = static_cast<uint32_t>(guesses.size());
+  row.drafts = CoverRows(job, branch, 1 + wanted) - 1;
+  if (row.drafts == 0) return;
+  guesses = guesses.first(row.drafts);
   span->drafted = true;
-  row.drafts = static_cast<uint32_t>(guesses.size());
   for (const DraftToken& guess : guesses) span->tokens.push_back(guess.token);
   const auto begun =
       branch.blocks.begin() + static_cast<ptrdiff_t>(span->blocks.size());

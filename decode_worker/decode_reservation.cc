@@ -61,18 +61,25 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
                 v1::FAILURE_CAUSE_REQUEST);
     return nullptr;
   }
-  const BlockDemand demand = BlockDemand::Of(*request);
-  const size_t choices = request->choices.size();
-  if (demand.total() > pool_.size() || choices > options_.max_sequences) {
+  DecodeJob job;
+  job.session = session;
+  job.attempt = attempt;
+  job.demand = BlockDemand::Of(*request);
+  job.request = *std::move(request);
+  job.local = local;
+  job.credit = local ? job.request.context_tokens : 0;
+  job.deadline = now + std::chrono::milliseconds(deadline_ms);
+  const size_t choices = job.request.choices.size();
+  if (job.demand.total() > pool_.size() || choices > options_.max_sequences) {
     SendFailure(session, attempt,
-                absl::ResourceExhaustedError(
-                    StrCat("never fits: needs ", demand.total(), " blocks and ",
-                           choices, " sequences, this worker has ",
-                           pool_.size(), " and ", options_.max_sequences)),
+                absl::ResourceExhaustedError(StrCat(
+                    "never fits: needs ", job.demand.total(), " blocks and ",
+                    choices, " sequences, this worker has ", pool_.size(),
+                    " and ", options_.max_sequences)),
                 false, v1::FAILURE_CAUSE_REQUEST);
     return nullptr;
   }
-  if (std::string reason = WhyNoRoom(demand, choices, local); !reason.empty()) {
+  if (std::string reason = WhyNoRoom(job); !reason.empty()) {
     ++counters_.refused;
     v1::DecodeEvent event;
     v1::Refused& refused = *event.mutable_refused();
@@ -83,45 +90,45 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
     Send(session, std::move(event));
     return nullptr;
   }
-
   const BlockUse use = local ? BlockUse::kRunning : BlockUse::kLanding;
   absl::StatusOr<std::vector<BlockRef>> blocks =
-      pool_.Acquire(demand.total(), use);
+      pool_.Acquire(job.demand.context, use);
   BATON_CHECK(blocks.ok());
-  DecodeJob job;
-  job.session = session;
-  job.attempt = attempt;
-  job.request = *std::move(request);
-  job.demand = demand;
-  job.local = local;
-  job.deadline = now + std::chrono::milliseconds(deadline_ms);
-  job.context.assign(blocks->begin(), blocks->begin() + demand.context);
-  job.growth.assign(blocks->begin() + demand.context, blocks->end());
-  job.context_use = job.growth_use = use;
+  job.context = *std::move(blocks);
+  job.context_use = use;
   sequences_ += static_cast<uint32_t>(choices);
   BATON_FAILPOINT("decode.accept");
-  return &jobs_.Add(std::move(job));
+  DecodeJob& added = jobs_.Add(std::move(job));
+  predicted_peak_ = PredictedPeak(nullptr);
+  return &added;
 }
 
-std::string DecodeScheduler::WhyNoRoom(const BlockDemand& demand,
-                                       size_t choices, bool local) const {
+std::string DecodeScheduler::WhyNoRoom(const DecodeJob& job) const {
   const Ledger& ledger = pool_.ledger();
+  const size_t choices = job.request.choices.size();
   if (draining_) return "draining";
   if (!healthy()) return StrCat("unhealthy: ", health_.WhyUnhealthy());
   if (sequences_ + choices > options_.max_sequences) {
     return StrCat("sequences: ", sequences_, " of ", options_.max_sequences,
                   " are taken, ", choices, " wanted");
   }
-  if (demand.total() > ledger.free) {
-    return StrCat("blocks: ", ledger.free, " are free, ", demand.total(),
+  if (waiting_ > 0) {
+    return StrCat("blocks: ", waiting_, " attempts wait for some");
+  }
+  if (job.demand.context > ledger.free) {
+    return StrCat("blocks: ", ledger.free, " are free, ", job.demand.context,
                   " wanted");
+  }
+  if (!Fits(job)) {
+    return StrCat("blocks: ", PredictedPeak(&job), " in use at the peak, ",
+                  AllowedPeak(), " allowed");
   }
   const uint32_t landing =
       ledger[BlockUse::kLanding] + ledger[BlockUse::kQuarantine];
   const double limit = options_.landing_fraction * pool_.size();
-  if (!local && landing > 0 && landing + demand.total() > limit) {
+  if (!job.local && landing > 0 && landing + job.demand.context > limit) {
     return StrCat("landings: ", landing, " of ", std::floor(limit),
-                  " blocks are taken, ", demand.total(), " wanted");
+                  " blocks are taken, ", job.demand.context, " wanted");
   }
   return "";
 }
@@ -155,7 +162,7 @@ void DecodeScheduler::On(LandingOpened event, MonotonicTime) {
   job.landing = LandingId(event.ticket->landing_id());
   landings_[*job.landing] = job.id;
   if (closing) {
-    actions_.push_back(CancelLanding{*job.landing});
+    actions_.emplace_back(CancelLanding{*job.landing});
     return;
   }
   job.phase = Phase::kLanding;
@@ -226,7 +233,6 @@ void DecodeScheduler::OnVerified(DecodeJob& job,
   job.phase = Phase::kReady;
   job.ready = now;
   MoveBlocks(job.context, &job.context_use, BlockUse::kRunning);
-  MoveBlocks(job.growth, &job.growth_use, BlockUse::kRunning);
   ++counters_.landed;
   BATON_FAILPOINT("decode.landed");
   if (absl::Status status = AppendSealed(job, verified.seal); !status.ok()) {
@@ -265,7 +271,9 @@ absl::Status DecodeScheduler::AppendSealed(DecodeJob& job,
     }
   }
   for (size_t i = 0; i < choices.size(); ++i) {
-    choices[i].Append(seal.first_tokens(static_cast<int>(i)).token_id());
+    const Sequence::Appended appended =
+        choices[i].Append(seal.first_tokens(static_cast<int>(i)).token_id());
+    if (appended.finish.has_value()) NoteLength(choices[i], *appended.finish);
   }
   return absl::OkStatus();
 }
@@ -274,7 +282,7 @@ void DecodeScheduler::MakeBranches(DecodeJob& job) {
   const BlockDemand& demand = job.demand;
   const bool partial = demand.context > demand.shared;
   const absl::Span<const BlockRef> shared(job.context.data(), demand.shared);
-  auto growth = job.growth.begin();
+  auto reserve = job.reserve.begin();
   for (Sequence& choice : job.request.choices) {
     if (choice.finished()) {
       --sequences_;
@@ -288,14 +296,17 @@ void DecodeScheduler::MakeBranches(DecodeJob& job) {
       branch.blocks.assign(shared.begin(), shared.end());
       if (partial) branch.copy_of = job.context.back();
     }
-    const size_t own = demand.per_choice - branch.blocks.size();
-    branch.blocks.insert(branch.blocks.end(), growth, growth + own);
-    growth += own;
+    if (!job.reserve.empty()) {
+      const size_t own = demand.per_choice - branch.blocks.size();
+      branch.blocks.insert(branch.blocks.end(), reserve, reserve + own);
+      reserve += own;
+    }
     job.branches.push_back(std::move(branch));
   }
   job.branched = true;
-  job.growth.erase(job.growth.begin(), growth);
-  ReleaseBlocks(job.growth, &job.growth_use);
+  job.reserve.erase(job.reserve.begin(), reserve);
+  BATON_CHECK(pool_.Release(job.reserve, BlockUse::kRunning).ok());
+  job.reserve.clear();
   if (job.branches.empty()) {
     ReleaseBlocks(job.context, &job.context_use);
   } else {

@@ -12,7 +12,8 @@ namespace baton::decode {
 DecodeScheduler::DecodeScheduler(DecodeOptions options)
     : AttemptScheduler(options.epoch, options.blocks, options.budget,
                        options.health, options.costs),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      lengths_(options_.length_quantile) {}
 
 std::vector<Action> DecodeScheduler::Handle(Event event, MonotonicTime now) {
   std::visit([&](auto&& e) { On(std::move(e), now); }, std::move(event));
@@ -44,10 +45,7 @@ void DecodeScheduler::Close(DecodeJob& job, const absl::Status& failure,
   BATON_CHECK(job.phase != Phase::kClosing);
   jobs_.Close(job);
   chunks_.Remove(job.id);
-  if (job.local) {
-    accounts_.ReturnTokens(job.session,
-                           job.request.context_tokens - job.computed);
-  }
+  accounts_.ReturnTokens(job.session, job.credit);
   sequences_ -= static_cast<uint32_t>(
       job.branched ? job.branches.size() : job.request.choices.size());
   if (!failure.ok()) {
@@ -56,7 +54,7 @@ void DecodeScheduler::Close(DecodeJob& job, const absl::Status& failure,
   if (job.phase == Phase::kOpening || job.phase == Phase::kLanding) {
     MoveBlocks(job.context, &job.context_use, BlockUse::kQuarantine);
     if (job.landing.has_value() && !job.landing_failed) {
-      actions_.push_back(CancelLanding{*job.landing});
+      actions_.emplace_back(CancelLanding{*job.landing});
     }
   }
   job.phase = Phase::kClosing;
@@ -70,11 +68,18 @@ void DecodeScheduler::GiveBackBlocks(DecodeJob& job) {
       BATON_MUTANT("no_quarantine")) {
     ReleaseBlocks(job.context, &job.context_use);
   }
-  ReleaseBlocks(job.growth, &job.growth_use);
-  for (const Branch& branch : job.branches) {
-    BATON_CHECK(pool_.Release(branch.blocks, BlockUse::kRunning).ok());
-  }
+  ReleaseTables(job);
   job.branches.clear();
+}
+
+void DecodeScheduler::ReleaseTables(DecodeJob& job) {
+  BATON_CHECK(pool_.Release(job.reserve, BlockUse::kRunning).ok());
+  job.reserve.clear();
+  for (Branch& branch : job.branches) {
+    BATON_CHECK(pool_.Release(branch.blocks, BlockUse::kRunning).ok());
+    branch.blocks.clear();
+    branch.copy_of.reset();
+  }
 }
 
 void DecodeScheduler::EraseIfOver(DecodeJob& job) {
@@ -107,6 +112,12 @@ void DecodeScheduler::CompleteLoad(v1::WorkerLoad* load) const {
   load->set_running_sequences(running);
   load->set_waiting_sequences(sequences_ - running);
   load->set_queued_prefill_tokens(chunks_.tokens());
+  uint64_t spare = load->free_blocks();
+  if (!jobs_.empty()) {
+    const uint64_t allowed = waiting_ > 0 ? 0 : AllowedPeak();
+    spare = std::min(spare, allowed - std::min(allowed, predicted_peak_));
+  }
+  load->set_spare_blocks(static_cast<uint32_t>(spare));
 }
 
 }  // namespace baton::decode

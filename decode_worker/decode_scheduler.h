@@ -21,6 +21,8 @@
 #include "common/worker/scheduler_events.h"
 #include "common/worker/worker_load.h"
 #include "decode_worker/decode_job.h"
+#include "decode_worker/output_lengths.h"
+#include "decode_worker/peak_demand.h"
 #include "decode_worker/speculation/speculation.h"
 #include "kv_transfer/transfer_core.h"
 #include "proto/decode.pb.h"
@@ -41,6 +43,11 @@ struct DecodeOptions {
   Batching batching = Batching::kContinuous;
   Duration landing_timeout = std::chrono::seconds(120);
   Duration retry_after = std::chrono::milliseconds(20);
+  uint32_t max_preemptions = 3;   // of an attempt; then its growth is reserved
+  double length_quantile = 0.75;  // that admission plans with: OutputLengths
+  // For tests: every attempt loses its blocks after each of its first steps,
+  // as often as this and max_preemptions say.
+  uint32_t forced_preemptions = 0;
   std::string transport;  // reported with landings
   ComputeHealth::Options health = {};
   std::optional<CostModel> costs = {};  // of a step; none: not predicted
@@ -77,6 +84,8 @@ struct DecodeCounters : WorkerCounters {
   uint64_t refused = 0, landed = 0, done = 0;
   uint64_t released = 0;  // by the router, before their end
   SpeculationCounters speculation;
+  uint64_t preemptions = 0;
+  uint64_t recomputed_tokens = 0;  // rows that were computed before
 };
 
 struct DecodeKind {
@@ -89,9 +98,14 @@ struct DecodeKind {
 };
 
 // Decides everything a decode worker does: who gets blocks, who is in the next
-// step, when blocks are given back. An attempt reserves all blocks that it can
-// ever need, so a running choice never waits for one. Pure: single-threaded,
-// no clock, no memory.
+// step, when blocks are given back. Attempts are accepted as long as the peak
+// of what all are predicted to need fits the pool. A running choice that finds
+// no free block takes those of the attempt that ranks last (rank: priority
+// band, then age); that one is computed again, from its tokens, when there is
+// room. Nobody waits for ever: whoever ranks first takes blocks from all
+// others and needs at most the pool, those preempted max_preemptions times
+// hold all they need, and landings have deadlines. Pure: single-threaded, no
+// clock, no memory.
 class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
  public:
   using Event = decode::Event;
@@ -129,9 +143,8 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   DecodeJob* Accept(SessionId session, AttemptId attempt,
                     const v1::SequenceSpec& spec, uint32_t deadline_ms,
                     bool local, MonotonicTime now);
-  // Empty, or why there is no room now.
-  std::string WhyNoRoom(const BlockDemand& demand, size_t choices,
-                        bool local) const;
+  // Empty, or why there is no room for this new attempt now.
+  std::string WhyNoRoom(const DecodeJob& job) const;
   void OnVerified(DecodeJob& job, const transfer::LandingVerified& verified,
                   MonotonicTime now);
   absl::Status AppendSealed(DecodeJob& job, const v1::SealContents& seal);
@@ -139,15 +152,52 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // Gives every choice that goes on its own block table.
   void MakeBranches(DecodeJob& job);
 
+  // Growth and preemption: decode_growth.cc.
+  // Gives every decoding attempt the blocks of its next rows, if need be from
+  // attempts of lower rank; who gets none waits where it is.
+  void GrowTables();
+  // Blocks for the branch's next `rows` rows, of which GrowTables has covered
+  // the first; more only as long as there is plenty. Says how many rows are
+  // covered, 1..rows.
+  uint32_t CoverRows(DecodeJob& job, Branch& branch, uint32_t rows);
+  uint32_t Missing(const DecodeJob& job) const;  // blocks, for the next rows
+  DecodeJob* VictimFor(const DecodeJob& job);    // null: nobody ranks lower
+  void Preempt(DecodeJob& job);
+  void ForcePreemptions();
+  // Blocks again for preempted attempts, by rank, as long as they fit.
+  void ReturnPreempted(MonotonicTime now);
+  void Return(DecodeJob& job, MonotonicTime now);
+  // Nothing is taken from it any more, it has all it can need.
+  bool Reserved(const DecodeJob& job) const {
+    return job.preemptions >= options_.max_preemptions;
+  }
+  uint32_t HeldBlocks(const DecodeJob& job) const;
+  uint32_t ReturnBlocks(const DecodeJob& job) const;  // to be taken by Return
+  uint32_t OwnBlocks(const DecodeJob& job, const Branch& branch) const;
+  bool Fits(const DecodeJob& job) const;
+  // Most blocks in use at one time from now on, with `one_more` or without.
+  uint64_t PredictedPeak(const DecodeJob* one_more) const;
+  void AddDemand(const DecodeJob& job, PeakDemand* demand) const;
+  uint32_t StepsLeft(const Sequence& choice, uint64_t rows) const;
+  uint32_t AllowedPeak() const;
+
   // Steps: decode_steps.cc.
   void JoinReady(MonotonicTime now);
+  bool BatchRuns() const;
   void StartStep(MonotonicTime now);
   void PlanDecode(DecodeJob& job, StepPlan* plan);
   void PlanPrefill(const ChunkPlanner::Chunk& chunk, StepPlan* plan);
+  void PlanRecompute(DecodeJob& job, const ChunkPlanner::Chunk& chunk,
+                     StepPlan* plan);
+  void CopyContextEnd(const DecodeJob& job, Branch& branch, StepPlan* plan);
+  // Adds a span over `count` rows of a branch from position `first` on.
+  PlannedSpan& PlanRows(DecodeJob& job, size_t branch, uint32_t first,
+                        uint32_t count, StepPlan* plan);
   absl::Status TakeResult(const Row& row, SpanResult result, MonotonicTime now,
                           v1::StepTokens* tokens);
   void TakeDecoded(const Row& row, const SpanResult& result,
                    v1::StepTokens* tokens);
+  void EndRecompute(DecodeJob& job, MonotonicTime now);
   void AppendDraw(DecodeJob& job, Sequence* sequence,
                   const SampledToken& sampled, v1::StepTokens* tokens);
   // Guesses: decode_drafts.cc.
@@ -166,6 +216,9 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   void Close(Job& job, const absl::Status& failure, bool retryable,
              v1::FailureCause cause) override;
   void GiveBackBlocks(DecodeJob& job);
+  void ReleaseTables(DecodeJob& job);
+  // Of an answer that ended.
+  void NoteLength(const Sequence& choice, const FinishCause& finish);
   void EraseIfOver(DecodeJob& job);
   void MoveBlocks(const std::vector<BlockRef>& blocks,
                   std::optional<BlockUse>* use, BlockUse to);
@@ -178,6 +231,9 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   ChunkPlanner chunks_;
   std::vector<Row> step_;   // of the step in flight
   uint32_t sequences_ = 0;  // choices accepted and not ended
+  OutputLengths lengths_;
+  uint32_t waiting_ = 0;  // attempts preempted or without their next block
+  uint64_t predicted_peak_ = 0;  // as of the last step or attempt
 };
 
 }  // namespace baton::decode

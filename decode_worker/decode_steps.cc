@@ -10,15 +10,7 @@
 namespace baton::decode {
 
 void DecodeScheduler::JoinReady(MonotonicTime now) {
-  auto in = [this](auto... phases) {
-    return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-      return ((entry.second.phase == phases) || ...);
-    });
-  };
-  if (options_.batching == Batching::kStatic &&
-      in(Phase::kPrefilling, Phase::kDecoding)) {
-    return;
-  }
+  if (options_.batching == Batching::kStatic && BatchRuns()) return;
   for (auto& [id, job] : jobs_) {
     if (job.phase != Phase::kReady) continue;
     job.queue_ms = Milliseconds(now - job.ready);
@@ -33,43 +25,41 @@ void DecodeScheduler::JoinReady(MonotonicTime now) {
   }
 }
 
+bool DecodeScheduler::BatchRuns() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
+    const DecodeJob& job = entry.second;
+    return job.phase == Phase::kPrefilling || job.phase == Phase::kDecoding ||
+           (job.phase == Phase::kPreempted && job.joined());
+  });
+}
+
 void DecodeScheduler::StartStep(MonotonicTime now) {
   if (step_in_flight_) return;
+  ForcePreemptions();
+  GrowTables();
+  ReturnPreempted(now);
   StepPlan plan;
   step_.clear();
   for (auto& [id, job] : jobs_) {
-    if (job.phase == Phase::kDecoding) PlanDecode(job, &plan);
+    if (job.phase == Phase::kDecoding && job.covered) PlanDecode(job, &plan);
   }
   for (const auto& chunk : NextChunks(&chunks_, plan)) {
     PlanPrefill(chunk, &plan);
   }
   if (step_.empty()) return;
   PlanDrafts(&plan);
+  predicted_peak_ = PredictedPeak(nullptr);
   RunNext(std::move(plan), now);
   BATON_FAILPOINT("decode.step");
 }
 
 void DecodeScheduler::PlanDecode(DecodeJob& job, StepPlan* plan) {
-  job.in_step = true;
   ++job.steps;
   for (size_t i = 0; i < job.branches.size(); ++i) {
-    Branch& branch = job.branches[i];
-    const Sequence& sequence = *branch.sequence;
-    const uint32_t position = static_cast<uint32_t>(sequence.length() - 1);
-    const uint32_t block = position / kBlockTokens;
-    if (branch.copy_of.has_value()) {
-      plan->copies.push_back({*branch.copy_of, branch.blocks[block]});
-      branch.copy_of.reset();
-    } else if (position % kBlockTokens == 0) {
-      plan->cleared.push_back(branch.blocks[block]);
-    }
-    PlannedSpan span;
-    span.tokens = {sequence.TokenAt(position)};
-    span.first_position = position;
-    span.blocks.assign(branch.blocks.begin(),
-                       branch.blocks.begin() + block + 1);
+    const Sequence& sequence = *job.branches[i].sequence;
+    PlannedSpan& span =
+        PlanRows(job, i, static_cast<uint32_t>(sequence.length() - 1), 1, plan);
     span.draws.push_back(NextDrawOf(sequence, job.request.params));
-    plan->spans.push_back(std::move(span));
     step_.push_back({.job = job.id, .branch = i});
   }
 }
@@ -77,12 +67,43 @@ void DecodeScheduler::PlanDecode(DecodeJob& job, StepPlan* plan) {
 void DecodeScheduler::PlanPrefill(const ChunkPlanner::Chunk& chunk,
                                   StepPlan* plan) {
   DecodeJob& job = jobs_.at(chunk.job);
+  if (job.branched) {
+    PlanRecompute(job, chunk, plan);
+    return;
+  }
   job.in_step = true;
   AddPromptSpan(job.request, chunk.first, chunk.count, chunk.last, job.context,
                 plan);
   step_.push_back({.job = job.id,
                    .prefill_tokens = chunk.count,
                    .prefill_ends = chunk.last});
+}
+
+void DecodeScheduler::CopyContextEnd(const DecodeJob& job, Branch& branch,
+                                     StepPlan* plan) {
+  if (!branch.copy_of.has_value()) return;
+  plan->copies.push_back({*branch.copy_of, branch.blocks[job.demand.shared]});
+  branch.copy_of.reset();
+}
+
+PlannedSpan& DecodeScheduler::PlanRows(DecodeJob& job, size_t branch,
+                                       uint32_t first, uint32_t count,
+                                       StepPlan* plan) {
+  job.in_step = true;
+  Branch& of = job.branches[branch];
+  const auto blocks = of.blocks.begin();
+  const uint32_t end = first + count;
+  CopyContextEnd(job, of, plan);
+  plan->cleared.insert(plan->cleared.end(), blocks + BlocksFor(first),
+                       blocks + BlocksFor(end));
+  PlannedSpan span;
+  span.first_position = first;
+  span.blocks.assign(blocks, blocks + BlocksFor(end));
+  for (uint32_t position = first; position < end; ++position) {
+    span.tokens.push_back(of.sequence->TokenAt(position));
+  }
+  plan->spans.push_back(std::move(span));
+  return plan->spans.back();
 }
 
 void DecodeScheduler::On(StepDone event, MonotonicTime now) {
@@ -141,10 +162,16 @@ absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
     TakeDecoded(row, result, tokens);
     return absl::OkStatus();
   }
-  job.computed += row.prefill_tokens;
+  const uint32_t fresh = std::min(job.credit, row.prefill_tokens);
+  job.credit -= fresh;
+  accounts_.ReturnTokens(job.session, fresh);
+  counters_.prefill_tokens += fresh;
+  counters_.recomputed_tokens += row.prefill_tokens - fresh;
+  if (job.branched) {
+    if (row.prefill_ends) EndRecompute(job, now);
+    return absl::OkStatus();
+  }
   ++job.chunks;
-  counters_.prefill_tokens += row.prefill_tokens;
-  accounts_.ReturnTokens(job.session, row.prefill_tokens);
   BATON_FAILPOINT("decode.local_chunk");
   if (!row.prefill_ends) return absl::OkStatus();
   for (size_t i = 0; i < job.request.choices.size(); ++i) {
@@ -175,6 +202,7 @@ void DecodeScheduler::AppendDraw(DecodeJob& job, Sequence* sequence,
                                  const SampledToken& sampled,
                                  v1::StepTokens* tokens) {
   Sequence::Appended appended = sequence->Append(sampled.token);
+  if (appended.finish.has_value()) NoteLength(*sequence, *appended.finish);
   *tokens->add_tokens() =
       ToDelta(job.attempt, *sequence, std::move(appended), sampled);
 }

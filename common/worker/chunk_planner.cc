@@ -7,9 +7,9 @@
 
 namespace baton {
 
-void ChunkPlanner::Add(JobId job, uint32_t tokens) {
+void ChunkPlanner::Add(JobId job, uint32_t tokens, uint32_t first) {
   BATON_CHECK(tokens > 0);
-  ring_.push_back({job, 0, tokens});
+  ring_.push_back({job, first, first + tokens});
   tokens_ += tokens;
 }
 

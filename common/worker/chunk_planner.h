@@ -22,8 +22,9 @@ class ChunkPlanner {
     bool last = false;   // reaches the end of the prompt
   };
 
-  // Positions 0..tokens-1 of a new prompt. Requires tokens >= 1.
-  void Add(JobId job, uint32_t tokens);
+  // Positions first..first+tokens-1 of a prompt that has none here. Requires
+  // tokens >= 1.
+  void Add(JobId job, uint32_t tokens, uint32_t first = 0);
   // No effect for unknown or completely planned prompts.
   void Remove(JobId job);
 

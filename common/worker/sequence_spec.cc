@@ -50,7 +50,7 @@ SamplingParams ToSampling(const v1::SamplingSpec& spec) {
   return params;
 }
 
-absl::Status CheckLengths(const v1::SequenceSpec& spec,
+absl::Status CheckNumbers(const v1::SequenceSpec& spec,
                           const SequenceLimits& limits) {
   const uint64_t prompt = spec.prompt_token_ids_size();
   const uint64_t context = limits.max_context_tokens;
@@ -67,6 +67,10 @@ absl::Status CheckLengths(const v1::SequenceSpec& spec,
   if (spec.min_tokens() > spec.max_tokens()) {
     return Bad("min_tokens", StrCat("got ", spec.min_tokens(), ", allowed 0..",
                                     spec.max_tokens()));
+  }
+  if (spec.priority() > limits.max_priority) {
+    return Bad("priority", StrCat("got ", spec.priority(), ", allowed 0..",
+                                  limits.max_priority));
   }
   return absl::OkStatus();
 }
@@ -126,7 +130,7 @@ absl::Status CheckChoices(const v1::SequenceSpec& spec,
 absl::StatusOr<SequenceRequest> ParseSequenceSpec(
     const v1::SequenceSpec& spec, const SequenceLimits& limits,
     std::shared_ptr<const Vocabulary> vocabulary) {
-  BATON_RETURN_IF_ERROR(CheckLengths(spec, limits));
+  BATON_RETURN_IF_ERROR(CheckNumbers(spec, limits));
   BATON_RETURN_IF_ERROR(CheckTokens("prompt_token_ids", limits.vocabulary_size,
                                     Ids(spec.prompt_token_ids())));
   BATON_RETURN_IF_ERROR(CheckStops(spec, limits));
@@ -148,6 +152,7 @@ absl::StatusOr<SequenceRequest> ParseSequenceSpec(
 
   SequenceRequest request;
   request.params = params;
+  request.priority = spec.priority();
   for (const v1::ChoiceSpec& choice : spec.choices()) {
     if (BATON_MUTANT("replay_shifts_prompt") &&
         choice.generated_token_ids_size() > 0) {

@@ -22,6 +22,7 @@ struct SequenceLimits {
   uint32_t max_choices = 8;
   uint32_t max_stop_strings = 16;
   uint32_t max_stop_string_bytes = 256;
+  uint32_t max_priority = 2;
 };
 
 // A request as a scheduler works on it. All choices share the context: the
@@ -31,6 +32,7 @@ struct SequenceRequest {
   std::shared_ptr<const SequenceParams> params;
   std::vector<Sequence> choices;  // at least one, none finished
   uint32_t context_tokens = 0;    // prompt and replayed tokens
+  uint32_t priority = 0;          // 0 = high
 
   // Token of the shared context; position < context_tokens.
   TokenId ContextToken(uint32_t position) const {

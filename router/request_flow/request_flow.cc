@@ -8,6 +8,7 @@
 #include "common/base/failpoints.h"
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
+#include "router/admission/admission_queue.h"
 #include "router/routing/kv_demand.h"
 
 namespace baton::router {
@@ -309,6 +310,8 @@ Work RequestFlow::WorkFor(std::vector<uint32_t> choices) const {
 
 v1::SequenceSpec RequestFlow::SpecFor(const Attempt& attempt) const {
   v1::SequenceSpec spec = request_.spec;
+  spec.set_priority(static_cast<uint32_t>(
+      std::clamp(request_.priority, 0, kPriorityBands - 1)));
   spec.clear_choices();
   for (uint32_t index : attempt.work.choices) {
     v1::ChoiceSpec* choice = spec.add_choices();

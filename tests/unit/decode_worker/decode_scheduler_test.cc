@@ -35,11 +35,11 @@ TEST_F(DecodeSchedulerTest, OneLandingFromReserveToDone) {
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].reserved().attempt_id(), 5u);
   EXPECT_EQ(events[0].reserved().ticket().token_count(), 20u);
-  EXPECT_EQ(h.ledger()[BlockUse::kLanding], 4u);
+  EXPECT_EQ(h.ledger()[BlockUse::kLanding], 2u);
   EXPECT_THAT(h.landings.begin()->second.blocks, SizeIs(2));
 
   h.Verified(h.OnlyLanding(), {9});
-  EXPECT_EQ(h.ledger()[BlockUse::kRunning], 4u);
+  EXPECT_EQ(h.ledger()[BlockUse::kRunning], 2u);
   events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].landed().blocks(), 2u);
@@ -68,14 +68,14 @@ TEST_F(DecodeSchedulerTest, OneLandingFromReserveToDone) {
   EXPECT_TRUE(h.scheduler.idle());
 }
 
-TEST_F(DecodeSchedulerTest, GrowthBlocksAreClearedWhenEntered) {
+TEST_F(DecodeSchedulerTest, BlocksAreTakenAndClearedWhenEntered) {
   h.Reserve(1, 5, toy::MakeSpec(20, 30));
   h.Verified(h.OnlyLanding(), {9});
   std::vector<uint32_t> cleared_at;
   while (h.step.has_value()) {
-    if (!h.step->cleared.empty()) {
-      cleared_at.push_back(h.step->spans[0].first_position);
-    }
+    const uint32_t position = h.step->spans[0].first_position;
+    if (!h.step->cleared.empty()) cleared_at.push_back(position);
+    EXPECT_EQ(h.ledger()[BlockUse::kRunning], BlocksFor(position + 1));
     h.FinishStep();
   }
   EXPECT_THAT(cleared_at, testing::ElementsAre(32, 48));
@@ -109,18 +109,19 @@ TEST_F(DecodeSchedulerTest, RepeatedReserveGetsTheSameTicket) {
   ASSERT_THAT(events, SizeIs(2));
   EXPECT_EQ(events[0].reserved().SerializeAsString(),
             events[1].reserved().SerializeAsString());
-  EXPECT_EQ(h.ledger()[BlockUse::kLanding], 4u);
+  EXPECT_EQ(h.ledger()[BlockUse::kLanding], 2u);
 }
 
 TEST_F(DecodeSchedulerTest, RefusalHoldsNothing) {
   h.Reserve(1, 1, toy::MakeSpec(20 * 16, 16 * 40));  // 60 of 64
   h.TakeEvents(1);
   const Ledger before = h.ledger();
-  h.Reserve(1, 2, toy::MakeSpec(20, 100));
+  h.Reserve(1, 2, toy::MakeSpec(20, 640));
   auto events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].refused().attempt_id(), 2u);
-  EXPECT_THAT(events[0].refused().reason(), HasSubstr("blocks: 4 are free"));
+  EXPECT_EQ(events[0].refused().reason(),
+            "blocks: 102 in use at the peak, 62 allowed");
   EXPECT_GT(events[0].refused().retry_after_ms(), 0u);
   EXPECT_EQ(h.ledger(), before);
   h.Release(1, 2);
@@ -168,8 +169,9 @@ TEST_F(DecodeSchedulerTest, WhatNeverFitsFailsForGood) {
 
 TEST_F(DecodeSchedulerTest, ChoicesShareThePromptAndCopyItsEnd) {
   h.Reserve(1, 5, toy::MakeSpec(40, 10, 3));
-  EXPECT_EQ(h.ledger()[BlockUse::kLanding], 8u);
+  EXPECT_EQ(h.ledger()[BlockUse::kLanding], 3u);
   h.Verified(h.OnlyLanding(), {9, 10, 11});
+  EXPECT_EQ(h.ledger()[BlockUse::kRunning], 5u);
   ASSERT_THAT(h.step->spans, SizeIs(3));
   ASSERT_THAT(h.step->copies, SizeIs(2));
   EXPECT_EQ(h.step->copies[0].from, h.step->spans[0].blocks[2]);
@@ -187,7 +189,7 @@ TEST_F(DecodeSchedulerTest, ChoicesEndedByTheSealDoNotRun) {
   h.Verified(h.OnlyLanding(), {toy::kEnd, 10, toy::kEnd});
   ASSERT_THAT(h.step->spans, SizeIs(1));
   EXPECT_THAT(h.step->copies, SizeIs(0));
-  EXPECT_EQ(h.ledger()[BlockUse::kRunning], 4u);
+  EXPECT_EQ(h.ledger()[BlockUse::kRunning], 3u);
   EXPECT_EQ(h.scheduler.Load().running_sequences(), 1u);
   h.FinishAllSteps();
   EXPECT_TRUE(h.AllFree());

@@ -129,7 +129,8 @@ class SchedulerHarness {
       ASSERT_TRUE(written.contains(block.id.value()));
     }
     for (const BlockCopy& copy : step->copies) {
-      ASSERT_TRUE(written.contains(copy.to.id.value()));
+      ASSERT_EQ(scheduler.pool().Holds(copy.to, BlockUse::kRunning), 1u)
+          << "a shared block is written";
     }
   }
 };
