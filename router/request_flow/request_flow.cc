@@ -286,6 +286,18 @@ bool RequestFlow::AllFinished(const Attempt& attempt) const {
                      [&](uint32_t i) { return choices_[i].finished; });
 }
 
+uint32_t RequestFlow::ChoicesAtDecode(AttemptId id) const {
+  const Attempt& attempt = attempts_.at(id);
+  const auto& choices = attempt.work.choices;
+  // What P has ended, D learns with the KV.
+  if (!attempt.alone() && !attempt.landed) {
+    return static_cast<uint32_t>(choices.size());
+  }
+  return static_cast<uint32_t>(
+      std::count_if(choices.begin(), choices.end(),
+                    [&](uint32_t i) { return !choices_[i].finished; }));
+}
+
 bool RequestFlow::AllFinished() const {
   return std::all_of(choices_.begin(), choices_.end(),
                      [](const Choice& choice) { return choice.finished; });

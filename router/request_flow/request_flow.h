@@ -50,6 +50,8 @@ class RequestFlow {
   // Nullptr when it is not open.
   const Attempt* Find(AttemptId id) const;
   Work FirstWork() const;
+  // Choices of an open attempt that its decode worker still counts.
+  uint32_t ChoicesAtDecode(AttemptId id) const;
 
   void Dispatch(AttemptId id, Work work, const Candidate& place,
                 std::string_view policy, MonotonicTime now, Actions* out);

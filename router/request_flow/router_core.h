@@ -122,6 +122,7 @@ class RouterCore {
   // What an open attempt counts for in the views of its workers.
   struct Booking {
     RequestId request;
+    uint32_t choices = 0;  // that take a place in the batch
     bool computing = true;
     bool landed = false;
     MonotonicTime started{};
@@ -174,7 +175,6 @@ class RouterCore {
   void Settle(RequestId request, WorkerView* sender = nullptr);
   void SettleAttempt(AttemptId attempt, WorkerView* sender);
   void Unbook(const Attempt& attempt, MonotonicTime deadline);
-  // Whether the decode worker did it in time, when it was expected to.
   void JudgePace(const Attempt& attempt, const Booking& booking,
                  MonotonicTime deadline);
   void LearnFrom(const Entry& entry);

@@ -8,6 +8,7 @@
 #include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "common/tokens/token.h"
+#include "router/request_flow/attempt_pace.h"
 #include "router/request_flow/router_core.h"
 
 namespace baton::router {
@@ -20,9 +21,6 @@ constexpr Duration kUnavailableRetry = std::chrono::seconds(1);
 constexpr uint64_t kOutputWeight = 2;
 // A timer that fires so late, or later, says that this process stood still.
 constexpr Duration kLateness = std::chrono::milliseconds(500);
-// An attempt that ends so shortly before its deadline ends for it: clocks and
-// clients differ.
-constexpr Duration kDeadlineSlack = std::chrono::milliseconds(50);
 // How long workers then have to be heard; they speak once a second.
 constexpr Duration kHearOut = std::chrono::milliseconds(1500);
 
@@ -125,6 +123,13 @@ void RouterCore::SettleAttempt(AttemptId id, WorkerView* sender) {
       }
       dispatch_ = true;
     }
+    const uint32_t choices = entries_.at(request).flow.ChoicesAtDecode(id);
+    if (choices < booking.choices) {
+      Release(&workers_.Find(attempt->decode)->outstanding_choices,
+              booking.choices - choices);
+      booking.choices = choices;
+      dispatch_ = true;
+    }
     if (attempt->phase == AttemptPhase::kClosing) {
       stalls_.Set(id, attempt->last_progress + options_.closing_timeout);
     }
@@ -211,6 +216,7 @@ void RouterCore::Unbook(const Attempt& attempt, MonotonicTime deadline) {
   JudgePace(attempt, booking->second, deadline);
   const uint64_t tokens = attempt.work.placement.prefill_tokens;
   const bool computing = booking->second.computing;
+  const uint32_t choices = booking->second.choices;
   bookings_.erase(booking);
   stalls_.Remove(attempt.id);
   dispatch_ = true;
@@ -223,6 +229,7 @@ void RouterCore::Unbook(const Attempt& attempt, MonotonicTime deadline) {
       attempt.alone() ? decode : workers_.Find(*attempt.prefill);
   Release(&decode->outstanding_kv_tokens, tokens);
   Release(&decode->outstanding_attempts, 1u);
+  Release(&decode->outstanding_choices, choices);
   if (computer == nullptr) return;
   if (computing) {
     Release(&computer->outstanding_prefill_tokens, tokens);
@@ -235,12 +242,15 @@ void RouterCore::JudgePace(const Attempt& attempt, const Booking& booking,
                            MonotonicTime deadline) {
   WorkerView* decode = workers_.Find(attempt.decode);
   if (decode == nullptr) return;
-  if (attempt.phase == AttemptPhase::kClosing) {
-    decode->concurrency.InTime();
-  } else if (booking.judged && now_ + kDeadlineSlack >= deadline &&
-             (attempt.alone() || attempt.phase == AttemptPhase::kDecoding)) {
-    decode->concurrency.Late(decode->outstanding_attempts, booking.started,
-                             now_);
+  switch (PaceOf(attempt, booking.judged, deadline, now_)) {
+    case Pace::kUnknown:
+      break;
+    case Pace::kInTime:
+      decode->concurrency.InTime();
+      break;
+    case Pace::kLate:
+      decode->concurrency.Late(decode->outstanding_choices, booking.started,
+                               now_);
   }
 }
 
@@ -440,12 +450,14 @@ void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
 
   const AttemptId id(next_attempt_++);
   const uint64_t tokens = waiting.work.placement.prefill_tokens;
+  const auto choices = static_cast<uint32_t>(waiting.work.choices.size());
   entry.flow.Dispatch(id, std::move(waiting.work), place, policy_->name(), now_,
                       &out_);
   CountWaiting(&entry, false);
-  bookings_.emplace(
-      id,
-      Booking{.request = waiting.request, .started = now_, .judged = judged});
+  bookings_.emplace(id, Booking{.request = waiting.request,
+                                .choices = choices,
+                                .started = now_,
+                                .judged = judged});
   BATON_FAILPOINT("router.dispatch");
   stalls_.Set(id, now_ + options_.stall_timeout);
 
@@ -453,6 +465,7 @@ void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
   WorkerView* computer =
       place.prefill == nullptr ? decode : workers_.Find(place.prefill->index);
   decode->outstanding_kv_tokens += tokens;
+  decode->outstanding_choices += choices;
   computer->outstanding_prefill_tokens += tokens;
   computer->started_tokens += tokens;
   for (WorkerView* worker : {decode, computer}) {

@@ -85,6 +85,7 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
   worker->outstanding_attempts = 0;
+  worker->outstanding_choices = 0;
   worker->detail = WhyIncompatible(up.hello, options_.vocabulary_size);
   worker->state =
       worker->detail.empty() ? WorkerState::kReady : WorkerState::kIncompatible;
@@ -100,6 +101,7 @@ void WorkerTable::Down(WorkerView* worker, const absl::Status& status) {
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
   worker->outstanding_attempts = 0;
+  worker->outstanding_choices = 0;
 }
 
 std::vector<WorkerView*> WorkerTable::TwinsOf(const WorkerView& used) {

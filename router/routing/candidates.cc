@@ -79,7 +79,7 @@ bool RefusedUntilLater(const PlacementRequest& request, WorkerIndex decode,
 // As far as this router knows; refused there, the work would have to wait while
 // others take the next place.
 bool HasPlaces(const WorkerView& decode, const PlacementRequest& request) {
-  return decode.outstanding_attempts + request.choices <=
+  return decode.outstanding_choices + request.choices <=
          decode.hello.max_sequences();
 }
 

@@ -10,10 +10,10 @@ void ConcurrencyLimit::InTime() {
   ++limit_;
 }
 
-void ConcurrencyLimit::Late(uint32_t attempts, MonotonicTime started,
+void ConcurrencyLimit::Late(uint32_t answers, MonotonicTime started,
                             MonotonicTime now) {
   if (started < reduced_) return;
-  limit_ = std::max(kLeast, std::min(limit_, attempts) / 2);
+  limit_ = std::max(kLeast, std::min(limit_, answers) / 2);
   in_time_ = 0;
   reduced_ = now;
 }

@@ -20,12 +20,12 @@ class ConcurrencyLimit {
   static constexpr uint32_t kLeast = 4;
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-  bool Allows(uint32_t attempts) const { return attempts < limit_; }
+  bool Allows(uint32_t answers) const { return answers < limit_; }
   uint32_t limit() const { return limit_; }
 
   void InTime();
-  // One of `attempts` at the worker, started at `started`.
-  void Late(uint32_t attempts, MonotonicTime started, MonotonicTime now);
+  // One of `answers` at the worker, started at `started`.
+  void Late(uint32_t answers, MonotonicTime started, MonotonicTime now);
 
  private:
   uint32_t limit_ = kNone;

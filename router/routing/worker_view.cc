@@ -46,7 +46,7 @@ bool WorkerView::Admits(MonotonicTime now) const {
       return outstanding_attempts == 0;
     case CircuitBreaker::State::kClosed:
       return slow_start.Allows(outstanding_attempts, now) &&
-             concurrency.Allows(outstanding_attempts);
+             concurrency.Allows(outstanding_choices);
   }
   return false;
 }

@@ -49,6 +49,7 @@ struct WorkerView {
   uint64_t outstanding_kv_tokens = 0;
   uint64_t placements = 0;  // attempts ever placed here
   uint32_t outstanding_attempts = 0;
+  uint32_t outstanding_choices = 0;  // in the batch of a decode worker
 
   // What this router has seen of it; outlives its sessions.
   CircuitBreaker breaker;

@@ -11,9 +11,11 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr Duration kMinute = seconds(60);
 
@@ -338,6 +340,32 @@ TEST_F(BreakerTest, WorkersThatSayTheyAreUnhealthyGetNothing) {
   driver_.Load(p_, load);
   EXPECT_EQ(driver_.StateOf(p_), "ready");
   EXPECT_EQ(driver_.core().Workers()[0].detail(), "");
+}
+
+TEST(OverloadTest, EveryChoiceTakesAPlaceInTheBatchUntilItEnds) {
+  CoreDriver driver;
+  const WorkerIndex p = driver.AddPrefill("p");
+  v1::WorkerHello hello = CoreDriver::Hello("d", v1::WORKER_ROLE_DECODE);
+  hello.set_max_sequences(5);
+  const WorkerIndex d = driver.AddDecode("d");
+  driver.Up(d, hello);
+  const RequestId four = driver.Ask(10, 4);
+  EXPECT_THAT(driver.TakeLog(), Contains("reserve 1 #1"));
+  driver.Ask(10, 1);
+  EXPECT_THAT(driver.TakeLog(), ElementsAre("reserve 1 #2"));
+  driver.Ask(10, 2);
+  EXPECT_THAT(driver.TakeLog(), IsEmpty()) << "five of five are taken";
+  const AttemptId attempt = AttemptId(1);
+  driver.Reserved(d, attempt);
+  driver.FirstTokens(p, attempt,
+                     {{0, 0, 1, true}, {1, 0, 1}, {2, 0, 1}, {3, 0, 1}});
+  driver.TakeLog();
+  EXPECT_FALSE(driver.answer(four).status.has_value());
+  driver.Tokens(d, attempt, {{1, 1, 2, true}});
+  EXPECT_THAT(driver.TakeLog(), Not(Contains("reserve 1 #3")))
+      << "d learns with the KV what p has ended";
+  driver.Landed(d, attempt);
+  EXPECT_THAT(driver.TakeLog(), ElementsAre("reserve 1 #3"));
 }
 
 TEST(SlowStartTest, WhoJoinsLaterGetsOneAndThenMore) {

@@ -136,7 +136,8 @@ TEST_F(CandidatesTest, RefusalsHoldUntilTheirTime) {
 
 TEST_F(CandidatesTest, AFullBatchIsNotAsked) {
   d2_.hello.set_max_sequences(4);
-  d2_.outstanding_attempts = 3;
+  d2_.outstanding_attempts = 1;
+  d2_.outstanding_choices = 3;
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
   request_.choices = 2;
   EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
@@ -145,11 +146,11 @@ TEST_F(CandidatesTest, AFullBatchIsNotAsked) {
 
 TEST_F(CandidatesTest, AWorkerWhoseAnswersAreLateGetsFewerAtOnce) {
   d2_.hello.set_max_sequences(64);
-  d2_.outstanding_attempts = 8;
+  d2_.outstanding_choices = 8;
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
   d2_.concurrency.Late(16, {}, {});
   EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
-  d2_.outstanding_attempts = 7;
+  d2_.outstanding_choices = 7;
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
 }
 
