@@ -79,13 +79,19 @@ TEST(SchedulerDriver, ALoopThatDoesNotMoveIsNotWaitedForLong) {
       "toy", ToyScheduler(),
       [waiting = go_on.get_future().share()](Question) { waiting.wait(); },
       [](const ToyScheduler&) {});
-  const auto read = [](const ToyScheduler& s) { return s.log.size(); };
+  std::atomic<int> reads = 0;
+  const auto read = [&reads](const ToyScheduler& s) {
+    ++reads;
+    return s.log.size();
+  };
   EXPECT_EQ(driver.AskFor(read, std::chrono::minutes(1)), 0u);
   driver.Post(Question{1});
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(driver.AskFor(read, std::chrono::microseconds(50)), std::nullopt);
   }
   go_on.set_value();
+  driver.Ask([](const ToyScheduler&) { return 0; });
+  EXPECT_EQ(reads, 1 + 64) << "no more questions than that wait for the loop";
   while (!driver.AskFor(read, std::chrono::milliseconds(50)).has_value()) {
   }
   EXPECT_EQ(driver.AskFor(read, std::chrono::minutes(1)), 1u);
