@@ -1,5 +1,6 @@
 #include "common/model/model.h"
 
+#include <atomic>
 #include <bit>
 #include <future>
 #include <string_view>
@@ -41,9 +42,13 @@ std::string Fingerprint(const std::string& file_digest,
   return {digest.begin(), digest.end()};
 }
 
-// The hash of the file, on a thread of its own where there is one.
-std::future<std::string> HashBeside(const GgufFile& file) {
-  const auto hash = [&file] { return file.Sha256(); };
+// The hash of the file, on a thread of its own where there is one. Its end is
+// waited for, so that it is told when nobody needs it any more.
+std::future<std::string> HashBeside(const GgufFile& file,
+                                    const std::atomic<bool>& needless) {
+  const auto hash = [&] {
+    return file.Sha256([&] { return needless.load(); });
+  };
   try {
     return std::async(std::launch::async, hash);
   } catch (const std::system_error&) {
@@ -77,10 +82,15 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   const kernels::KvLayout layout = config.kv_layout(options.kv_type);
   BATON_RETURN_IF_ERROR(CheckTensors(file, config));
   BATON_RETURN_IF_ERROR(CheckWeightFormat(file, options.load.format));
-  std::future<std::string> digest = HashBeside(file);
-  BATON_ASSIGN_OR_RETURN(
-      LlamaWeights weights,
-      LlamaWeights::Load(file, config, backend, options.load));
+  std::atomic<bool> failed = false;
+  std::future<std::string> digest = HashBeside(file, failed);
+  absl::StatusOr<LlamaWeights> loaded =
+      LlamaWeights::Load(file, config, backend, options.load);
+  if (!loaded.ok()) {
+    failed = true;
+    return loaded.status();
+  }
+  LlamaWeights weights = *std::move(loaded);
   Rope rope(config, weights.rope_factors);
   std::string fingerprint =
       Fingerprint(digest.get(), config, options.load.format, layout);

@@ -83,8 +83,8 @@ struct GgufFile::Impl {
   std::unique_ptr<MappedFile> mapping;  // null for bytes in memory
   absl::Span<const std::byte> bytes;
   GgufContents contents;
-  mutable std::once_flag hashed;
-  mutable std::string hash;
+  mutable std::mutex hashing;
+  mutable std::string hash;  // hashing
 
   absl::StatusOr<const GgufValue*> Find(std::string_view key) const {
     const auto it = contents.values.find(key);
@@ -281,19 +281,19 @@ const GgufTensor* GgufFile::FindTensor(std::string_view name) const {
              : &impl_->contents.tensors[it->second];
 }
 
-std::string GgufFile::Sha256() const {
-  std::call_once(impl_->hashed, [this] {
-    constexpr size_t kPiece = size_t{4} << 20;
-    baton::Sha256 hash;
-    for (size_t at = 0; at < impl_->bytes.size(); at += kPiece) {
-      const absl::Span<const std::byte> piece =
-          impl_->bytes.subspan(at, kPiece);
-      hash.Update(piece);
-      ReleasePages(piece);
-    }
-    const Sha256Digest digest = hash.Finish();
-    impl_->hash.assign(digest.begin(), digest.end());
-  });
+std::string GgufFile::Sha256(const std::function<bool()>& give_up) const {
+  constexpr size_t kPiece = size_t{4} << 20;
+  std::lock_guard lock(impl_->hashing);
+  if (!impl_->hash.empty()) return impl_->hash;
+  baton::Sha256 hash;
+  for (size_t at = 0; at < impl_->bytes.size(); at += kPiece) {
+    if (give_up && give_up()) return "";
+    const absl::Span<const std::byte> piece = impl_->bytes.subspan(at, kPiece);
+    hash.Update(piece);
+    ReleasePages(piece);
+  }
+  const Sha256Digest digest = hash.Finish();
+  impl_->hash.assign(digest.begin(), digest.end());
   return impl_->hash;
 }
 

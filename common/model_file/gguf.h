@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,9 +65,10 @@ class GgufFile {
   const std::vector<GgufTensor>& tensors() const;             // file order
   const GgufTensor* FindTensor(std::string_view name) const;  // or nullptr
 
-  // SHA-256 over the whole file, 32 bytes; computed at the first call, a few
-  // megabytes in memory at a time.
-  std::string Sha256() const;
+  // SHA-256 over the whole file, 32 bytes; computed once, a few megabytes in
+  // memory at a time. Empty if `give_up`, asked before each of these, says so;
+  // the next call begins again. Thread-safe.
+  std::string Sha256(const std::function<bool()>& give_up = nullptr) const;
 
   // Gives back the memory behind tensor data that will not be read again soon;
   // touching it later reads the file again. No effect after Parse().

@@ -1,5 +1,6 @@
 #include "common/model/model.h"
 
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
@@ -242,6 +243,20 @@ TEST(ModelTest, NonfiniteWeightsAreRefused) {
   EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(loaded.status().message()),
               HasSubstr("tensor token_embd.weight: non-finite at 6400"));
+}
+
+// Its hash takes seconds, the first wrong tensor is found at once.
+TEST(ModelTest, AnErrorDoesNotWaitForTheHash) {
+  const std::string path = testing::TempDir() + "poisoned_and_large.gguf";
+  ASSERT_TRUE(
+      TinyModel({.untied = true, .poisoned_token = 100}).WriteTo(path).ok());
+  std::filesystem::resize_file(path, uint64_t{8} << 30);  // sparse
+  const auto file = GgufFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto backend = kernels::MakeReferenceBackend();
+  EXPECT_FALSE(Model::Load(**file, backend.get(), {}).ok());
+  EXPECT_EQ((*file)->Sha256([] { return true; }), "") << "it was computed";
+  std::filesystem::remove(path);
 }
 
 }  // namespace

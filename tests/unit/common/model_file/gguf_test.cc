@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/sha256.h"
 #include "tests/support/gguf_writer.h"
 
 namespace baton {
@@ -179,6 +180,22 @@ TEST(GgufOpenTest, MapsFileAndHashesIt) {
   EXPECT_EQ((*file)->Sha256().size(), 32u);
   EXPECT_EQ((*file)->Sha256(), (*file)->Sha256());
   std::filesystem::remove(path);
+}
+
+TEST(GgufHashTest, GivenUpItBeginsAgain) {
+  constexpr uint64_t kFloats = 9 << 18;  // three pieces
+  GgufWriter writer;
+  writer.AddTensor("t", {kFloats}, kGgmlF32, std::string(4 * kFloats, 'x'));
+  const std::string bytes = writer.Serialize();
+  const auto file = GgufFile::Parse(AsBytes(bytes), "f");
+  ASSERT_TRUE(file.ok()) << file.status();
+  int asked = 0;
+  EXPECT_EQ((*file)->Sha256([&] { return ++asked == 2; }), "");
+  EXPECT_EQ(asked, 2) << "the third piece is not read";
+  baton::Sha256 whole;
+  const Sha256Digest digest = whole.Update(bytes).Finish();
+  EXPECT_EQ((*file)->Sha256(), std::string(digest.begin(), digest.end()));
+  EXPECT_EQ((*file)->Sha256([] { return true; }), (*file)->Sha256());
 }
 
 TEST(GgufOpenTest, NoFilePathsAreRefused) {
