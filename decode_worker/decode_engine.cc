@@ -1,6 +1,10 @@
 #include "decode_worker/decode_engine.h"
 
+#include <functional>
+#include <memory>
 #include <utility>
+
+#include "decode_worker/decode_metrics.h"
 
 namespace baton::decode {
 namespace {
@@ -17,6 +21,9 @@ DecodeOptions OptionsOf(const WorkerParts& parts,
   options.landing_fraction = settings.landing_fraction;
   options.batching = settings.batching;
   options.landing_timeout = settings.landing_timeout;
+  options.max_preemptions = settings.max_preemptions;
+  options.length_quantile = settings.length_quantile;
+  options.forced_preemptions = settings.forced_preemptions;
   options.transport = parts.transport->name();
   options.health = parts.health_options();
   options.costs = parts.costs;
@@ -46,16 +53,26 @@ void Execute(Engine& engine, CancelLanding action) {
   engine.transfers().CancelLanding(action.landing);
 }
 
+std::function<void(const DecodeScheduler&)> PublishTo(WorkerMetrics* metrics) {
+  if (metrics == nullptr) return nullptr;
+  auto decode = std::make_shared<DecodeMetrics>(metrics->metrics());
+  return [decode](const DecodeScheduler& scheduler) {
+    decode->Publish(scheduler, MonotonicNow());
+  };
+}
+
 }  // namespace
 
 DecodeEngine::DecodeEngine(WorkerParts parts, const DecodeSettings& settings,
                            OnMessage on_message)
-    : WorkerEngine(std::move(parts),
-                   settings.max_sequences + parts.step_tokens +
-                       settings.speculation.max_draft_rows,
-                   DecodeScheduler(OptionsOf(parts, settings)),
-                   std::move(on_message), [](Engine& engine, auto action) {
-                     Execute(engine, std::move(action));
-                   }) {}
+    : WorkerEngine(
+          std::move(parts),
+          settings.max_sequences + parts.step_tokens +
+              settings.speculation.max_draft_rows,
+          DecodeScheduler(OptionsOf(parts, settings)), std::move(on_message),
+          [](Engine& engine, auto action) {
+            Execute(engine, std::move(action));
+          },
+          PublishTo(parts.metrics)) {}
 
 }  // namespace baton::decode

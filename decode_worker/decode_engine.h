@@ -16,6 +16,9 @@ struct DecodeSettings {
   double landing_fraction = 0.5;
   Batching batching = Batching::kContinuous;
   Duration landing_timeout = std::chrono::seconds(120);
+  uint32_t max_preemptions = 3;
+  double length_quantile = 0.75;
+  uint32_t forced_preemptions = 0;  // tests only; see DecodeOptions
   SpeculationOptions speculation = {};
 };
 

@@ -95,6 +95,8 @@ void DecodeScheduler::Preempt(DecodeJob& job) {
   BATON_CHECK(!job.in_step);
   ++job.preemptions;
   ++counters_.preemptions;
+  counters_.most_preemptions =
+      std::max(counters_.most_preemptions, job.preemptions);
   chunks_.Remove(job.id);
   job.phase = Phase::kPreempted;
   job.covered = job.own_rows = false;

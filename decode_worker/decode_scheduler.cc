@@ -115,7 +115,7 @@ void DecodeScheduler::CompleteLoad(v1::WorkerLoad* load) const {
   uint64_t spare = load->free_blocks();
   if (!jobs_.empty()) {
     const uint64_t allowed = waiting_ > 0 ? 0 : AllowedPeak();
-    spare = std::min(spare, allowed - std::min(allowed, predicted_peak_));
+    spare = std::min(spare, allowed - std::min(allowed, predicted_peak()));
   }
   load->set_spare_blocks(static_cast<uint32_t>(spare));
 }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
+#include "common/base/mutants.h"
 #include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_scheduler.h"
@@ -86,6 +87,7 @@ struct DecodeCounters : WorkerCounters {
   SpeculationCounters speculation;
   uint64_t preemptions = 0;
   uint64_t recomputed_tokens = 0;  // rows that were computed before
+  uint32_t most_preemptions = 0;   // of one attempt
 };
 
 struct DecodeKind {
@@ -114,6 +116,11 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
 
   // Actions are to be executed in order.
   std::vector<Action> Handle(Event event, MonotonicTime now);
+
+  // Most blocks in use at one time from now on, as of the last step.
+  uint64_t predicted_peak() const {
+    return jobs_.empty() ? 0 : predicted_peak_;
+  }
 
  private:
   using Phase = DecodeJob::Phase;
@@ -169,7 +176,8 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   void Return(DecodeJob& job, MonotonicTime now);
   // Nothing is taken from it any more, it has all it can need.
   bool Reserved(const DecodeJob& job) const {
-    return job.preemptions >= options_.max_preemptions;
+    return job.preemptions >= options_.max_preemptions &&
+           !BATON_MUTANT("preemption_unbounded");
   }
   uint32_t HeldBlocks(const DecodeJob& job) const;
   uint32_t ReturnBlocks(const DecodeJob& job) const;  // to be taken by Return

@@ -53,6 +53,12 @@ struct DecodeWorkerOptions : WorkerOptions {
                     "of the pool, for KV on its way here");
     parser->AddDuration("landing-timeout", &settings.landing_timeout,
                         "longest wait for KV whose room is reserved");
+    parser->AddInteger("max-preemptions", &settings.max_preemptions, 1, 100,
+                       "how often an answer may lose its KV to others when the "
+                       "pool is full; then it keeps all it can need");
+    parser->AddReal("length-quantile", &settings.length_quantile, 0, 1,
+                    "share of answers that shall be no longer than is planned "
+                    "for them; 1 = plan for max_tokens");
     parser->AddCheck([this] {
       if (settings.landing_timeout > Duration::zero()) return absl::OkStatus();
       return absl::InvalidArgumentError(

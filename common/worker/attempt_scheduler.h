@@ -57,6 +57,7 @@ class AttemptScheduler {
   const BlockPool& pool() const { return pool_; }
   bool idle() const { return jobs_.empty() && !step_in_flight_; }
   bool draining() const { return draining_; }
+  bool stepping() const { return step_in_flight_; }
   // Unhealthy: new work is refused.
   const ComputeHealth& health() const { return health_; }
   bool healthy() const { return health_.WhyUnhealthy().empty(); }

@@ -40,6 +40,27 @@ absl::StatusOr<Limit> ChoosePoolBlocks(const WorkerOptions& options,
   return Limit{blocks, reason};
 }
 
+absl::StatusOr<uint32_t> ChooseContext(const WorkerOptions& options,
+                                       uint32_t context, const Limit& pool,
+                                       size_t block_bytes) {
+  if (options.max_context > context) {
+    return absl::InvalidArgumentError(StrCat("max-context: the model has ",
+                                             context, " tokens (got ",
+                                             options.max_context, ")"));
+  }
+  if (options.max_context > 0) context = options.max_context;
+  const uint32_t needed = BlocksFor(context);
+  if (pool.value < needed) {
+    return absl::InvalidArgumentError(
+        StrCat(options.kv_blocks > 0 ? "kv-blocks: " : "kv-pool: ", pool.value,
+               " blocks (", pool.reason, ") hold ", pool.value * kBlockTokens,
+               " tokens, one request may have ", context, ": give ", needed,
+               " blocks (", FormatByteSize(needed * block_bytes),
+               ") or a lower --max-context"));
+  }
+  return context;
+}
+
 absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,
                                             kernels::Backend* backend) {
   BATON_ASSIGN_OR_RETURN(std::unique_ptr<GgufFile> file,
@@ -78,19 +99,14 @@ absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,
       const Limit blocks,
       ChoosePoolBlocks(options, served.model->kv_layout().block_bytes(),
                        MemoryLimit(SystemFiles())));
+  BATON_ASSIGN_OR_RETURN(
+      served.max_context_tokens,
+      ChooseContext(options, static_cast<uint32_t>(config.context), blocks,
+                    served.model->kv_layout().block_bytes()));
   BATON_ASSIGN_OR_RETURN(served.memory,
                          KvMemory::Create(served.model->kv_layout(),
                                           static_cast<uint32_t>(blocks.value)));
   served.pool_reason = blocks.reason;
-  const uint64_t pool_tokens = blocks.value * kBlockTokens;
-  served.max_context_tokens =
-      static_cast<uint32_t>(std::min<uint64_t>(config.context, pool_tokens));
-  if (pool_tokens < static_cast<uint64_t>(config.context)) {
-    log::Warn(
-        "the KV pool holds {} tokens, less than the model's context of {}: "
-        "requests are limited to that",
-        pool_tokens, config.context);
-  }
   return served;
 }
 

@@ -20,7 +20,7 @@ struct ServedModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<Model> model;
   std::unique_ptr<KvMemory> memory;
-  uint32_t max_context_tokens = 0;  // the model's, or what the pool holds
+  uint32_t max_context_tokens = 0;  // of a request; the pool holds one
   std::string pool_reason;          // why the pool has its size
 };
 
@@ -29,6 +29,13 @@ struct ServedModel {
 absl::StatusOr<Limit> ChoosePoolBlocks(const WorkerOptions& options,
                                        size_t block_bytes,
                                        const Limit& free_memory);
+
+// The longest request to serve, `context` tokens unless the options say less.
+// INVALID_ARGUMENT when they say more, or when a pool of `pool` blocks could
+// not hold it.
+absl::StatusOr<uint32_t> ChooseContext(const WorkerOptions& options,
+                                       uint32_t context, const Limit& pool,
+                                       size_t block_bytes);
 
 // Reads the model file and maps the pool. `backend` outlives the result.
 absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,

@@ -77,16 +77,19 @@ class WorkerEngine {
 
  protected:
   // `execute(engine, action)` carries out what only this kind of scheduler
-  // asks for; it runs on the event loop. A step has at most `max_rows`.
+  // asks for; it runs on the event loop, as does `publish` after events. A
+  // step has at most `max_rows`.
   template <class Execute>
   WorkerEngine(WorkerParts&& parts, uint32_t max_rows, Scheduler scheduler,
-               OnMessage on_message, Execute execute)
+               OnMessage on_message, Execute execute,
+               std::function<void(const Scheduler&)> publish = nullptr)
       : memory_(parts.memory),
         freed_(parts.poison_freed_blocks
                    ? std::make_optional<FreedBlocks>(scheduler.pool())
                    : std::nullopt),
         metrics_(parts.metrics),
         on_message_(std::move(on_message)),
+        publish_(std::move(publish)),
         loop_timeout_(parts.loop_timeout),
         driver_(
             Scheduler::Kind::kName, std::move(scheduler),
@@ -140,6 +143,7 @@ class WorkerEngine {
 
   void AfterEvents(const Scheduler& scheduler) {
     if (freed_.has_value()) freed_->Poison(scheduler.pool(), *memory_);
+    if (publish_ != nullptr) publish_(scheduler);
     if (metrics_ == nullptr) return;
     metrics_->Publish(scheduler.pool().ledger(), scheduler.counters(),
                       transfers_.counters());
@@ -152,6 +156,7 @@ class WorkerEngine {
   std::optional<FreedBlocks> freed_;  // debug builds; event loop
   WorkerMetrics* const metrics_;
   const OnMessage on_message_;
+  const std::function<void(const Scheduler&)> publish_;
   const Duration loop_timeout_;
   SchedulerDriver<Scheduler> driver_;
   transfer::TransferThread transfers_;

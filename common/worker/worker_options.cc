@@ -79,6 +79,9 @@ void WorkerOptions::Register(ConfigParser* parser, PeerRole role) {
                       "memory for KV blocks; 0 = from free memory");
   parser->AddInteger("kv-blocks", &kv_blocks, 0, 1 << 24,
                      "KV blocks instead of --kv-pool");
+  parser->AddInteger("max-context", &max_context, 0, 1 << 24,
+                     "most tokens of prompt and answer; 0 = the model's "
+                     "context. The pool holds at least one such request");
   parser->AddInteger("step-tokens", &step_tokens, 1, 8192,
                      "most prompt tokens per step");
   parser->AddDuration("step-target", &step_target,

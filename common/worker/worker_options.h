@@ -25,6 +25,7 @@ struct WorkerOptions {
   std::string kv_type = "f16";
   uint64_t kv_pool_bytes = 0;
   uint32_t kv_blocks = 0;
+  uint32_t max_context = 0;  // 0: the model's
   uint32_t step_tokens = 128;
   Duration step_target = std::chrono::milliseconds(200);
   std::string transport = "auto";

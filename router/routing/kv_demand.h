@@ -7,7 +7,7 @@
 
 namespace baton::router {
 
-// KV blocks that a decode worker reserves for choices of one request, from the
+// KV blocks that choices of one request can need on a decode worker, from the
 // first row to their last possible token: they share the context's full
 // blocks, and the last token's own KV is never needed. `max_tokens` counts
 // from the end of the prompt, `context_tokens` may hold some of them already.

@@ -92,7 +92,8 @@ absl::StatusOr<ClusterOptions> TwoOfEach(
   ClusterOptions options;
   options.model = *model;
   options.routers = options.prefill = options.decode = 2;
-  options.worker_flags = {"--threads=1", "--kv-blocks=400"};
+  options.worker_flags = {"--threads=1", "--kv-blocks=400",
+                          "--max-context=6400"};
   options.decode_flags = {"--disaggregation=always"};
   options.router_flags = std::move(router_flags);
   return options;

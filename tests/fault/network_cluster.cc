@@ -44,7 +44,8 @@ absl::StatusOr<std::unique_ptr<NetworkCluster>> NetworkCluster::Start(
   options.prefill = options.decode = 2;
   options.worker_flags = {
       "--threads=1", absl::StrCat("--kv-blocks=", kPoolBlocks),
-      "--step-tokens=32", absl::StrCat("--transport=", transport)};
+      absl::StrCat("--max-context=", kPoolBlocks * 16), "--step-tokens=32",
+      absl::StrCat("--transport=", transport)};
   options.decode_flags = {"--disaggregation=always"};
   options.router_flags = {"--stall-timeout=2s", "--silence-timeout=3s"};
   options.places["router-0"] = At(**network, kRouterHost, {});

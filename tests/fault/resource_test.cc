@@ -33,7 +33,8 @@ const std::map<std::string, std::string> kTalkative = {
 ClusterOptions SmallCluster() {
   ClusterOptions options;
   options.model = SmolLm2Path().value_or("");
-  options.worker_flags = {"--threads=1", "--kv-blocks=200"};
+  options.worker_flags = {"--threads=1", "--kv-blocks=200",
+                          "--max-context=3200"};
   options.decode_flags = {"--disaggregation=always"};
   return options;
 }
@@ -181,7 +182,8 @@ TEST(DiskTest, TheReadyFileCannotBeWritten) {
   std::filesystem::remove(log);
   Launch launch;
   launch.binary = "baton-decode-worker";
-  launch.flags = {absl::StrCat("--model=", *model), "--kv-blocks=16"};
+  launch.flags = {absl::StrCat("--model=", *model), "--kv-blocks=16",
+                  "--max-context=256"};
   launch.name = "decode-0";
   launch.work_dir = disk.path();
   launch.log_file = log;

@@ -25,7 +25,7 @@ class SessionTest : public ::testing::Test {
     options.model = *model;
     options.prefill = options.decode = 2;
     options.worker_flags = {"--threads=1", "--kv-blocks=400",
-                            "--step-tokens=32"};
+                            "--max-context=6400", "--step-tokens=32"};
     options.decode_flags = {"--disaggregation=always"};
     options.router_flags = {"--stall-timeout=2s", "--silence-timeout=3s"};
     options.address_of = [](const Process& worker) {

@@ -16,6 +16,11 @@ namespace {
 DecodeOptions Options(uint8_t flags) {
   DecodeOptions options = SchedulerHarness::Options();
   if ((flags & 1) != 0) options.batching = Batching::kStatic;
+  if ((flags & 2) != 0) {  // whoever has no room for its next block pushes
+    options.blocks = 24;
+    options.length_quantile = 0;
+  }
+  if ((flags & 4) != 0) options.forced_preemptions = 2;
   return options;
 }
 
@@ -132,6 +137,7 @@ class DecodeFuzzer final
     CommandFuzzer::Finish();
     BATON_CHECK(harness_.scheduler.Load().waiting_sequences() == 0);
     BATON_CHECK(harness_.scheduler.Load().running_sequences() == 0);
+    BATON_CHECK(harness_.scheduler.counters().most_preemptions <= 3);
   }
 
   // Index of the next token, by session, attempt and choice.

@@ -39,6 +39,7 @@ inline v1::SequenceSpec AnySpec(FuzzInput* input) {
     }
   }
   if ((flags & 32) != 0) spec.mutable_sampling()->set_repetition_penalty(1.5f);
+  if ((flags & 64) != 0) spec.set_priority(input->Below(4));
   return spec;
 }
 

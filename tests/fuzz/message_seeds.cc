@@ -145,6 +145,19 @@ void AddDecodeCommands(Corpus* corpus) {
   Step(&served, 4).Byte(4);
   corpus->Add("decode_commands", "served", served);
 
+  Seed preempted;
+  preempted.Byte(6);
+  OpenSession(&preempted);
+  for (const int attempt : {4, 5}) {
+    Step(&preempted, 3).Byte(attempt);
+    preempted.Byte(69).Byte(30).Byte(1).Byte(64).Byte(6 - attempt);
+    preempted.Number<uint16_t>(30000);
+  }
+  for (int i = 0; i < 60; ++i) {
+    Step(&preempted, 14).Byte(20).Byte(0).Byte(21).Byte(0);
+  }
+  corpus->Add("decode_commands", "preempted", preempted);
+
   Seed raw;
   raw.Byte(0);
   v1::DecodeCommand command;

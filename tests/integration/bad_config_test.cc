@@ -168,6 +168,26 @@ TEST_F(BadConfigTest, WorkersTellEverythingAtOnce) {
             "landing-fraction: expected number in [0.01, 1] (got \"1.5\")\n");
 }
 
+TEST_F(BadConfigTest, PoolsHoldTheLongestRequest) {
+  const auto model = WriteTinyModel(folder_, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const char* binary : {kPrefill, kDecode}) {
+    const Outcome small = RunBinary(
+        binary, {"--model", *model, "--listen=127.0.0.1:0", "--kv-blocks=15"});
+    EXPECT_EQ(small.status, 1);
+    EXPECT_THAT(small.output,
+                HasSubstr("kv-blocks: 15 blocks (--kv-blocks) hold 240 tokens, "
+                          "one request may have 256: give 16 blocks (128KiB) "
+                          "or a lower --max-context"));
+    const Outcome long_context = RunBinary(
+        binary,
+        {"--model", *model, "--listen=127.0.0.1:0", "--max-context=257"});
+    EXPECT_EQ(long_context.status, 1);
+    EXPECT_THAT(long_context.output,
+                HasSubstr("max-context: the model has 256 tokens (got 257)"));
+  }
+}
+
 TEST_F(BadConfigTest, Rows93And94Addresses) {
   const auto model = WriteTinyModel(folder_, {});
   ASSERT_TRUE(model.ok()) << model.status();

@@ -301,5 +301,67 @@ TEST(IdentityTest, TinyModelProduct) {
   EXPECT_EQ(identity.arms(), static_cast<int>(25 * isas.size()));
 }
 
+std::vector<Bits> AllChoices(const Answer& answer) {
+  std::vector<Bits> all;
+  for (const auto& [choice, tokens] : answer.tokens) {
+    Bits& bits = all.emplace_back();
+    bits.tokens = tokens;
+    for (float value : answer.logprobs.at(choice)) {
+      bits.logprobs.push_back(std::bit_cast<uint32_t>(value));
+    }
+    bits.text = answer.text.at(choice);
+  }
+  return all;
+}
+
+// {greedy, seeded} x {preempted 0, 1, 5 times} x {local, remote} x {n = 1, 4}.
+TEST(IdentityTest, Preempted) {
+  auto model = WriteTinyModel(::testing::TempDir(), {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::map<std::string, std::vector<Bits>> truth;
+  size_t compared = 0;
+  for (const bool local : {false, true}) {
+    for (const int times : {0, 1, 5}) {
+      SCOPED_TRACE(absl::StrCat(local ? "local" : "remote", " x", times));
+      ClusterOptions options;
+      options.model = *model;
+      options.loopback_pair = true;
+      options.worker_flags = {
+          "--threads=1", "--step-tokens=16", "--step-target=0ms",
+          absl::StrCat("--disaggregation=", local ? "never" : "always"),
+          absl::StrCat("--forced-preemptions=", times)};
+      auto cluster = ProcessCluster::Start(options);
+      ASSERT_TRUE(cluster.ok()) << cluster.status();
+      int requests = 0;
+      for (const int prompt : {17, 32, 100}) {
+        for (const bool seeded : {false, true}) {
+          for (const uint32_t n : {1u, 4u}) {
+            Case c = MakeCase(prompt, seeded, 270);
+            c.request.set_n(static_cast<int32_t>(n));
+            c.request.set_max_tokens(20);
+            const Answer answer = (*cluster)->Generate(c.request);
+            ASSERT_TRUE(answer.status.ok()) << answer.status;
+            EXPECT_EQ(answer.served.prefill_worker(), local ? "" : "prefill-0");
+            const std::vector<Bits> got = AllChoices(answer);
+            ASSERT_EQ(got.size(), n);
+            ASSERT_EQ(got.back().tokens.size(), 20u);
+            const auto [it, first] =
+                truth.emplace(absl::StrCat(c.name, " n=", n), got);
+            if (!first) ++compared;
+            EXPECT_EQ(got, it->second) << c.name << " n=" << n;
+            ++requests;
+          }
+        }
+      }
+      const auto preemptions =
+          (*cluster)->prefill(0).Metric("baton_preemptions_total");
+      ASSERT_TRUE(preemptions.ok()) << preemptions.status();
+      EXPECT_EQ(*preemptions, times * requests);
+      EXPECT_EQ((*cluster)->Drain(), absl::OkStatus());
+    }
+  }
+  EXPECT_EQ(compared, 5 * 12u);
+}
+
 }  // namespace
 }  // namespace baton::testing

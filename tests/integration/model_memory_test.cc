@@ -53,11 +53,11 @@ TEST(ModelMemoryTest, HoldsThePackedWeightsAndNoCopyOfTheFile) {
   ASSERT_TRUE(model.ok()) << model.status();
   const uint64_t file_bytes = std::filesystem::file_size(*model);
   ASSERT_GT(file_bytes, 350 * kMiB);
-  auto worker = Process::Start(
-      {.binary = "baton-decode-worker",
-       .flags = {"--model=" + *model, "--threads=2", "--kv-blocks=8"},
-       .name = "memory",
-       .work_dir = folder});
+  auto worker = Process::Start({.binary = "baton-decode-worker",
+                                .flags = {"--model=" + *model, "--threads=2",
+                                          "--kv-blocks=8", "--max-context=128"},
+                                .name = "memory",
+                                .work_dir = folder});
   ASSERT_TRUE(worker.ok()) << worker.status();
   ASSERT_TRUE((*worker)->WaitReady(std::chrono::seconds(120)).ok())
       << (*worker)->LogTail();

@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/strings.h"
 #include "tests/simulation/toy_model.h"
 
 namespace baton::simulation {
@@ -19,6 +20,9 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   options.batching = shape.static_batching ? decode::Batching::kStatic
                                            : decode::Batching::kContinuous;
   options.landing_timeout = shape.landing_timeout;
+  options.max_preemptions = shape.max_preemptions;
+  options.length_quantile = shape.length_quantile;
+  options.forced_preemptions = shape.forced_preemptions;
   options.transport = "sim";
   options.health.probe_interval = std::chrono::seconds(10);
   options.limits.max_context_tokens = shape.max_context_tokens;
@@ -60,11 +64,37 @@ void DecodeProcess::Handle(decode::Event event) {
   if (dead()) return;
   WakeAt(scheduler_.NextDeadline());
   CheckAll();
+  CheckGrowth();
   if (sessions_.empty()) CheckIdleForNobody();
+}
+
+// Attempts that neither compute nor are on their way here would wait for ever.
+void DecodeProcess::CheckGrowth() {
+  const Ledger& ledger = pool().ledger();
+  if (!idle() && !scheduler_.stepping() && ledger[BlockUse::kLanding] == 0 &&
+      ledger[BlockUse::kQuarantine] == 0) {
+    Violation(StrCat("attempts wait for nobody: ", ledger.ToString()));
+  }
+  const decode::DecodeCounters& counters = scheduler_.counters();
+  if (counters.most_preemptions > shape().max_preemptions) {
+    Violation(StrCat("an attempt was preempted ", counters.most_preemptions,
+                     " times, allowed ", shape().max_preemptions));
+  }
+  for (; preemptions_ < counters.preemptions; ++preemptions_) {
+    environment_.monitor->Count("preemptions");
+  }
+  if (scheduler_.Load().spare_blocks() > ledger.free) {
+    Violation("says that more blocks are spare than are free");
+  }
 }
 
 void DecodeProcess::Do(RunStep action) {
   if (sessions_.empty()) Violation("starts a step for nobody");
+  const size_t most = shape().step_token_budget + shape().max_sequences;
+  if (action.plan.rows() > most) {
+    Violation(
+        StrCat("a step of ", action.plan.rows(), " rows, allowed ", most));
+  }
   StartStep(std::move(action.plan));
 }
 

@@ -30,6 +30,7 @@ class DecodeProcess : public WorkerProcess {
 
  private:
   void Handle(decode::Event event);
+  void CheckGrowth();
   void Do(RunStep action);
   void Do(decode::OpenLanding action);
   void Do(decode::CancelLanding action);
@@ -42,6 +43,7 @@ class DecodeProcess : public WorkerProcess {
   void TransferHappened(transfer::TransferEvent event) override;
 
   decode::DecodeScheduler scheduler_;
+  uint64_t preemptions_ = 0;
   SessionServer<v1::DecodeCommand, v1::DecodeEvent> sessions_;
 };
 

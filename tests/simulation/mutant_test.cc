@@ -40,6 +40,9 @@ constexpr Mutant kMutants[] = {
     {"deadline_ignored_while_queued", 400},
     {"duplicate_frame_accepted", 200},
     {"replay_crosses_fingerprints", 400},
+    {"preempted_keeps_blocks", 50},
+    {"recompute_misses_a_row", 50},
+    {"preemption_unbounded", 200},
 };
 
 // The first seed found in [1, last] that finds the mutant. It may well trip a

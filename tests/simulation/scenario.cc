@@ -48,6 +48,7 @@ WorkloadShape DrawWorkload(Random random) {
   workload.cancel_rate = 0.35;
   workload.short_deadline_rate = 0.15;
   workload.slow_client_rate = 0.15;
+  if (random.Chance(0.3)) workload.max_tokens = Number(&random, 41, 200);
   return workload;
 }
 
@@ -106,6 +107,10 @@ WorkerShape DrawDecodeWorker(const WorkloadShape& workload, bool tiny,
   shape.disaggregation = kind == 0   ? v1::DISAGGREGATION_NEVER
                          : kind <= 2 ? v1::DISAGGREGATION_AUTO
                                      : v1::DISAGGREGATION_ALWAYS;
+  shape.max_preemptions = Number(&random, 1, 5);
+  if (random.Chance(0.5)) shape.length_quantile = 0.5 * random.Unit();
+  if (random.Chance(0.3)) shape.length_quantile = 0;
+  if (random.Chance(0.15)) shape.forced_preemptions = Number(&random, 1, 5);
   return shape;
 }
 

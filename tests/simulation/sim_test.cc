@@ -74,6 +74,7 @@ TEST(SimulationTest, PropertiesHoldForEverySeed) {
                            "events with quarantine",
                            "landings failed",
                            "landings refused",
+                           "preemptions",
                            "transfers failed",
                            "transfers acknowledged",
                            "served locally",

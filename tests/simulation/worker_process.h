@@ -30,6 +30,9 @@ struct WorkerShape {
   v1::Disaggregation disaggregation = v1::DISAGGREGATION_ALWAYS;
   uint32_t local_prefill_max_tokens = 16;
   bool static_batching = false;
+  uint32_t max_preemptions = 3;
+  double length_quantile = 0.75;
+  uint32_t forced_preemptions = 0;
   Duration landing_timeout = std::chrono::seconds(5);
   Duration step_time = std::chrono::milliseconds(1);
   Duration row_time = std::chrono::microseconds(50);
@@ -87,6 +90,8 @@ class WorkerProcess : public Process {
   void Abort(TransferId transfer);
   // On the compute thread; StepFinished follows.
   void StartStep(StepPlan plan);
+
+  const WorkerShape& shape() const { return shape_; }
 
   // On the main thread.
   virtual void TimePassed() = 0;

@@ -26,7 +26,21 @@
 namespace baton {
 namespace {
 
-WorkerWiring WiringOf(const WorkerOptions& options, v1::WorkerRole role,
+struct PairOptions : WorkerOptions {
+  std::string disaggregation = "always";
+  decode::DecodeSettings decode;
+
+  PairOptions() : WorkerOptions("pair") {}
+  void Register(ConfigParser* parser) {
+    WorkerOptions::Register(parser, PeerRole::kPrefill);
+    parser->AddChoice("disaggregation", &disaggregation, {"never", "always"},
+                      "whether the prefill worker reads the prompts");
+    parser->AddInteger("forced-preemptions", &decode.forced_preemptions, 0, 100,
+                       "of every attempt, after each of its first steps");
+  }
+};
+
+WorkerWiring WiringOf(const PairOptions& options, v1::WorkerRole role,
                       transfer::LoopbackHub* hub) {
   WorkerWiring wiring;
   wiring.role = role;
@@ -45,10 +59,12 @@ WorkerWiring WiringOf(const WorkerOptions& options, v1::WorkerRole role,
                                                       std::move(hello));
     };
   } else {
-    wiring.make_worker = [](WorkerParts parts, v1::WorkerHello hello) {
-      const decode::DecodeSettings settings;
+    wiring.make_worker = [settings = options.decode,
+                          local = options.disaggregation == "never"](
+                             WorkerParts parts, v1::WorkerHello hello) {
       hello.set_max_sequences(settings.max_sequences);
-      hello.set_disaggregation(v1::DISAGGREGATION_ALWAYS);
+      hello.set_disaggregation(local ? v1::DISAGGREGATION_NEVER
+                                     : v1::DISAGGREGATION_ALWAYS);
       return std::make_unique<decode::DecodeWorker>(std::move(parts),
                                                     std::move(hello), settings);
     };
@@ -61,7 +77,7 @@ struct Half {
   WiredWorker wired;
   std::unique_ptr<RpcServer> server;
 
-  absl::Status Start(const WorkerOptions& options, v1::WorkerRole role,
+  absl::Status Start(const PairOptions& options, v1::WorkerRole role,
                      transfer::LoopbackHub* hub) {
     BATON_ASSIGN_OR_RETURN(wired,
                            WireWorker(options, WiringOf(options, role, hub)));
@@ -80,7 +96,7 @@ struct Half {
 };
 
 // Returns only when the pair cannot start.
-absl::Status Serve(WorkerOptions options, ShutdownRequests& requests) {
+absl::Status Serve(PairOptions options, ShutdownRequests& requests) {
   transfer::LoopbackHub hub;
   Half prefill, decode;
   options.worker_id = "prefill-0";
@@ -113,11 +129,13 @@ int main(int argc, char** argv) {
   baton::ShutdownRequests requests;
   const baton::ShutdownSignals handler(
       [&](int signal) { requests.Add(signal); });
-  baton::WorkerOptions options("pair");
+  baton::PairOptions options;
   baton::ConfigParser parser("baton-loopback-pair",
                              "Both workers in one process.");
-  options.Register(&parser, baton::PeerRole::kPrefill);
+  options.Register(&parser);
   parser.ParseOrExit(argc, argv);
+  options.decode.max_preemptions = std::max(options.decode.max_preemptions,
+                                            options.decode.forced_preemptions);
   baton::log::InitLogging({.role = "pair"});
   const absl::Status status = baton::Serve(options, requests);
   baton::log::Error("{}", std::string(status.message()));

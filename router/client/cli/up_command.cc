@@ -48,6 +48,7 @@ struct UpConfig {
   std::string weights;
   std::string kv_type;
   uint64_t kv_pool = 512 << 20;
+  uint32_t max_context = 0;
   std::optional<int> threads;
   std::optional<int> step_tokens;
   Duration drain_timeout = std::chrono::seconds(30);
@@ -90,6 +91,9 @@ void AddFlags(ConfigParser* parser, UpConfig* config) {
                     "element type of KV blocks");
   parser->AddByteSize("kv-pool", &config->kv_pool,
                       "memory for KV blocks of each worker");
+  parser->AddInteger("max-context", &config->max_context, 0, 1 << 24,
+                     "most tokens of prompt and answer; 0 = the model's "
+                     "context");
   parser->AddInteger(
       "threads", &config->threads, 1, 1024,
       "compute threads of each worker; default: an even share of the "
@@ -191,6 +195,9 @@ LocalClusterOptions ToOptions(const UpConfig& config) {
 
   std::vector<std::string> worker = shared;
   worker.push_back(StrCat("--kv-pool=", FormatByteSize(config.kv_pool)));
+  if (config.max_context > 0) {
+    worker.push_back(StrCat("--max-context=", config.max_context));
+  }
   AddUnlessEmpty(&worker, "transport", config.transport);
   AddUnlessEmpty(&worker, "isa", config.isa);
   AddUnlessEmpty(&worker, "weights", config.weights);

@@ -137,6 +137,68 @@ TEST_F(DecodeEngineTest, ReplayContinuesWithTheSameBits) {
   pair.ExpectCleanPools();
 }
 
+TEST_F(DecodeEngineTest, PreemptionsChangeNoBit) {
+  EnginePair undisturbed(path_, 128);
+  uint64_t attempt = 1;
+  for (const uint32_t times : {1u, 5u}) {
+    decode::DecodeSettings settings;
+    settings.max_preemptions = settings.forced_preemptions = times;
+    EnginePair pair(path_, 16, 64, settings);
+    uint64_t preemptions = 0;
+    for (const bool seeded : {false, true}) {
+      for (const uint32_t choices : {1u, 4u}) {
+        for (const uint32_t prompt : {20u, 32u, 75u}) {
+          const auto spec = MakeSpec(prompt, choices, seeded);
+          const Output expected = Alone(undisturbed, attempt++, spec);
+          ASSERT_EQ(expected.size(), choices);
+          EXPECT_EQ(Alone(pair, attempt++, spec), expected);
+          EXPECT_EQ(HandedOver(pair, attempt++, spec), expected);
+          preemptions += 2 * times;
+          EXPECT_EQ(pair.DecodeCounter("baton_preemptions_total"), preemptions);
+        }
+      }
+    }
+    EXPECT_GT(pair.DecodeCounter("baton_recomputed_tokens_total"),
+              preemptions * 20);
+    pair.ExpectCleanPools();
+  }
+  EXPECT_EQ(undisturbed.DecodeCounter("baton_preemptions_total"), 0u);
+}
+
+TEST_F(DecodeEngineTest, AFullPoolChangesNoBit) {
+  EnginePair roomy(path_, 128);
+  decode::DecodeSettings settings;
+  settings.length_quantile = 0;  // admission hopes for the best
+  EnginePair full(path_, 16, 16, settings);
+  std::vector<v1::SequenceSpec> specs;
+  for (uint32_t i = 0; i < 5; ++i) {
+    specs.push_back(MakeSpec(14 + i, 1 + i % 2, i % 2 == 0));
+    specs.back().set_max_tokens(60);
+    specs.back().add_stop_strings("no such text");  // it may end any time
+    full.Serve(i + 1, specs.back());
+  }
+  std::map<uint64_t, Output> outputs;
+  for (size_t done = 0; done < specs.size();) {
+    const auto event =
+        full.events.Take<v1::DecodeEvent>([](const v1::DecodeEvent& e) {
+          return e.has_tokens() || e.has_done() || e.has_refused();
+        });
+    for (uint64_t i = 1; i <= specs.size(); ++i) {
+      Collect(i, event.tokens().tokens(), &outputs[i]);
+    }
+    if (event.has_done()) ++done;
+    if (event.has_refused()) {
+      const uint64_t i = event.refused().attempt_id();
+      full.Serve(i, specs[i - 1]);
+    }
+  }
+  for (uint64_t i = 1; i <= specs.size(); ++i) {
+    EXPECT_EQ(outputs.at(i), Alone(roomy, 10 + i, specs[i - 1])) << i;
+  }
+  EXPECT_GT(full.DecodeCounter("baton_preemptions_total"), 0u);
+  full.ExpectCleanPools();
+}
+
 TEST_F(DecodeEngineTest, CancelsAtRandomMomentsLeaveNothingBehind) {
   EnginePair pair(path_, 16);
   std::mt19937 random(3);

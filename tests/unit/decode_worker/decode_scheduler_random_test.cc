@@ -13,10 +13,18 @@ class RandomDecode : public testing::TestWithParam<int> {
   RandomDecode() {
     DecodeOptions options = SchedulerHarness::Options();
     if (GetParam() % 4 == 0) options.batching = Batching::kStatic;
+    if (GetParam() % 3 == 0) options.blocks = 30;
+    if (GetParam() % 2 == 0) options.length_quantile = 0;
+    if (GetParam() % 5 == 0) options.forced_preemptions = 2;
     h_.emplace(options);
   }
   uint32_t Draw(uint32_t below) { return random_() % below; }
 
+  v1::SequenceSpec AnySpec(uint32_t choices) {
+    v1::SequenceSpec spec = toy::MakeSpec(1 + Draw(200), 1 + Draw(40), choices);
+    spec.set_priority(Draw(3));
+    return spec;
+  }
   void MoveLanding() {
     auto it = h_->landings.begin();
     std::advance(it, Draw(static_cast<uint32_t>(h_->landings.size())));
@@ -80,15 +88,11 @@ TEST_P(RandomDecode, LedgerBalancesAndEverythingComesBack) {
     switch (Draw(12)) {
       case 0:
         last_choices_ = 1 + Draw(3);
-        h_->Reserve(session, next_attempt++,
-                    toy::MakeSpec(1 + Draw(200), 1 + Draw(40), last_choices_),
-                    deadline);
+        h_->Reserve(session, next_attempt++, AnySpec(last_choices_), deadline);
         NoteOpenings();
         break;
       case 1:
-        h_->Serve(session, next_attempt++,
-                  toy::MakeSpec(1 + Draw(200), 1 + Draw(40), 1 + Draw(3)),
-                  deadline);
+        h_->Serve(session, next_attempt++, AnySpec(1 + Draw(3)), deadline);
         break;
       case 2:
         h_->Release(session, next_attempt - 1 - Draw(8));
@@ -129,6 +133,10 @@ TEST_P(RandomDecode, LedgerBalancesAndEverythingComesBack) {
   EXPECT_TRUE(h_->scheduler.idle());
   EXPECT_TRUE(h_->AllFree()) << h_->ledger().ToString();
   EXPECT_EQ(h_->scheduler.Load().waiting_sequences(), 0u);
+  EXPECT_LE(h_->scheduler.counters().most_preemptions, 3u);
+  if (GetParam() % 5 == 0) {
+    EXPECT_GT(h_->scheduler.counters().preemptions, 0u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomDecode, testing::Range(1, 25));

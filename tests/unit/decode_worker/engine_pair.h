@@ -95,15 +95,16 @@ class EventQueue {
 class EnginePair {
  public:
   EnginePair(const std::string& model_path, uint32_t step_tokens,
-             uint32_t blocks = 64)
-      : p_(model_path, blocks),
+             uint32_t blocks = 64, const decode::DecodeSettings& settings = {})
+      : p_(model_path, 64),
         d_(model_path, blocks),
+        decode_metrics("decode", "tiny"),
         prefill(p_.Parts(1, step_tokens, hub_.MakeTransport()),
                 [this](SessionId, v1::PrefillEvent event) {
                   events.Add(std::move(event));
                 }),
-        decode(d_.Parts(2, step_tokens, hub_.MakeTransport()), {},
-               [this](SessionId, v1::DecodeEvent event) {
+        decode(Measured(d_.Parts(2, step_tokens, hub_.MakeTransport())),
+               settings, [this](SessionId, v1::DecodeEvent event) {
                  events.Add(std::move(event));
                }) {
     prefill.Post(SessionOpened{kSession});
@@ -157,12 +158,25 @@ class EnginePair {
     EXPECT_TRUE(decode.state().clean()) << decode.state().ledger.ToString();
   }
 
+  // Of the decode worker; the name is that of a counter without labels.
+  uint64_t DecodeCounter(const std::string& name) const {
+    const std::string text = decode_metrics.Render();
+    const size_t line = text.find("\n" + name + "{");
+    EXPECT_NE(line, std::string::npos) << name;
+    return std::stoull(text.substr(text.find("} ", line) + 2));
+  }
+
  private:
   static constexpr SessionId kSession{1};
+  WorkerParts Measured(WorkerParts parts) {
+    parts.metrics = &decode_metrics;
+    return parts;
+  }
   transfer::LoopbackHub hub_;
   LoadedWorker p_, d_;
 
  public:
+  WorkerMetrics decode_metrics;
   EventQueue events;
   prefill::PrefillEngine prefill;
   decode::DecodeEngine decode;

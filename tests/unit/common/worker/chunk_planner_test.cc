@@ -105,5 +105,22 @@ TEST(ChunkPlanner, EveryTokenIsPlannedOnceInOrder) {
   }
 }
 
+TEST(ChunkPlanner, MayBeginAnywhere) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 40, 20);
+  EXPECT_EQ(planner.tokens(), 40u);
+  EXPECT_EQ(planner.next_position(), 20u);
+  const auto first = planner.Next(30);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].first, 20u);
+  EXPECT_EQ(first[0].count, 28u) << "to the end of a block";
+  EXPECT_FALSE(first[0].last);
+  const auto second = planner.Next(30);
+  EXPECT_EQ(second[0].first, 48u);
+  EXPECT_EQ(second[0].count, 12u);
+  EXPECT_TRUE(second[0].last);
+  EXPECT_TRUE(planner.empty());
+}
+
 }  // namespace
 }  // namespace baton

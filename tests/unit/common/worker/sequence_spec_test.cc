@@ -28,6 +28,7 @@ TEST(SequenceSpec, ConvertsEveryField) {
   spec.set_ignore_eos(true);
   spec.add_stop_strings("xyz");
   spec.add_stop_token_ids(50);
+  spec.set_priority(2);
   auto request = Parse(spec);
   ASSERT_TRUE(request.ok()) << request.status();
   const SequenceParams& params = *request->params;
@@ -47,6 +48,7 @@ TEST(SequenceSpec, ConvertsEveryField) {
   EXPECT_THAT(params.stop_strings, testing::ElementsAre("xyz"));
   EXPECT_THAT(params.stop_token_ids, testing::ElementsAre(50));
   EXPECT_EQ(request->context_tokens, 5u);
+  EXPECT_EQ(request->priority, 2u);
 }
 
 TEST(SequenceSpec, ReplayExtendsTheContext) {
@@ -113,6 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto* s) { s->set_max_tokens(UINT32_MAX); }},
         BadSpec{"MinOverMax", "sequence.min_tokens: got 21, allowed 0..20",
                 [](auto* s) { s->set_min_tokens(21); }},
+        BadSpec{"Priority", "sequence.priority: got 3, allowed 0..2",
+                [](auto* s) { s->set_priority(3); }},
         BadSpec{"NoChoices", "sequence.choices: count (got 0, allowed 1..8)",
                 [](auto* s) { s->clear_choices(); }},
         BadSpec{"NineChoices", "sequence.choices: count (got 9",

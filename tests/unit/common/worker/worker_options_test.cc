@@ -36,9 +36,11 @@ TEST(WorkerOptions, DefaultsAndValues) {
 }
 
 TEST(WorkerOptions, AllErrorsAtOnce) {
-  auto parsed = Parse({"--isa=avx9", "--kv-type=q8", "--kv-pool=10GBB", "--step-tokens=0"});
+  auto parsed = Parse(
+      {"--isa=avx9", "--kv-type=q8", "--kv-pool=10GBB", "--step-tokens=0"});
   EXPECT_EQ(parsed->outcome.exit_code, 2);
-  for (const char* name : {"model", "isa", "kv-type", "kv-pool", "step-tokens"}) {
+  for (const char* name :
+       {"model", "isa", "kv-type", "kv-pool", "step-tokens"}) {
     EXPECT_THAT(parsed->outcome.errors, HasSubstr(name));
   }
 }
@@ -98,6 +100,30 @@ TEST(ChoosePoolBlocks, SaysWhy) {
   EXPECT_EQ(ChoosePoolBlocks(options, 1 << 20, memory)->value, 7u);
   options.kv_blocks = 3;
   EXPECT_EQ(ChoosePoolBlocks(options, 1 << 20, memory)->value, 3u);
+}
+
+TEST(ChooseContext, NeedsAPoolForOneRequest) {
+  WorkerOptions options("w");
+  EXPECT_EQ(ChooseContext(options, 250, {16, ""}, 1024).value(), 250u);
+  const Limit small{15, "a quarter of the 60 KiB that MemAvailable leaves"};
+  EXPECT_EQ(ChooseContext(options, 250, small, 1024).status().message(),
+            "kv-pool: 15 blocks (a quarter of the 60 KiB that MemAvailable "
+            "leaves) hold 240 tokens, one request may have 250: give 16 blocks "
+            "(16KiB) or a lower --max-context");
+  options.max_context = 240;
+  EXPECT_EQ(ChooseContext(options, 250, small, 1024).value(), 240u);
+  options.kv_blocks = 14;
+  EXPECT_EQ(
+      ChooseContext(options, 250, {14, "--kv-blocks"}, 1024).status().message(),
+      "kv-blocks: 14 blocks (--kv-blocks) hold 224 tokens, one request may "
+      "have 240: give 15 blocks (15KiB) or a lower --max-context");
+}
+
+TEST(ChooseContext, IsNotAboveTheModels) {
+  WorkerOptions options("w");
+  options.max_context = 251;
+  EXPECT_EQ(ChooseContext(options, 250, {99, ""}, 1024).status().message(),
+            "max-context: the model has 250 tokens (got 251)");
 }
 
 TEST(ChoosePoolBlocks, RefusesAPoolWithoutABlock) {

@@ -1,0 +1,45 @@
+#include "decode_worker/decode_metrics.h"
+
+#include "common/telemetry/log.h"
+
+namespace baton::decode {
+namespace {
+
+constexpr Duration kBetweenLines = std::chrono::seconds(10);
+
+void RaiseTo(prometheus::Counter& counter, uint64_t total) {
+  const double missing = static_cast<double>(total) - counter.Value();
+  if (missing > 0) counter.Increment(missing);
+}
+
+}  // namespace
+
+DecodeMetrics::DecodeMetrics(Metrics* metrics)
+    : preemptions_(metrics->AddCounter(
+          "baton_preemptions_total",
+          "Attempts that lost their KV blocks to others, the pool being full")),
+      recomputed_tokens_(metrics->AddCounter(
+          "baton_recomputed_tokens_total",
+          "Tokens computed once more for preempted attempts")),
+      predicted_peak_(metrics->AddGauge(
+          "baton_kv_blocks_predicted_peak",
+          "Most KV blocks that what was accepted is predicted to use at one "
+          "time; the pool is the sum of baton_kv_blocks")) {}
+
+void DecodeMetrics::Publish(const DecodeScheduler& scheduler,
+                            MonotonicTime now) {
+  const DecodeCounters& counters = scheduler.counters();
+  RaiseTo(preemptions_, counters.preemptions);
+  RaiseTo(recomputed_tokens_, counters.recomputed_tokens);
+  const uint64_t peak = scheduler.predicted_peak();
+  predicted_peak_.Set(static_cast<double>(peak));
+  if (counters.preemptions == logged_ || now < next_line_) return;
+  log::Warn(
+      "{} attempts lost their KV blocks since the last such line; {} blocks "
+      "are wanted at the peak, the pool has {}",
+      counters.preemptions - logged_, peak, scheduler.pool().size());
+  logged_ = counters.preemptions;
+  next_line_ = now + kBetweenLines;
+}
+
+}  // namespace baton::decode

@@ -1,0 +1,32 @@
+#ifndef BATON_DECODE_WORKER_DECODE_METRICS_H_
+#define BATON_DECODE_WORKER_DECODE_METRICS_H_
+
+#include <cstdint>
+
+#include "common/base/monotonic_time.h"
+#include "common/telemetry/metrics.h"
+#include "decode_worker/decode_scheduler.h"
+
+namespace baton::decode {
+
+// What decode workers have in /metrics and on the log besides what every
+// worker has. One thread at a time.
+class DecodeMetrics {
+ public:
+  // `metrics` outlives this.
+  explicit DecodeMetrics(Metrics* metrics);
+
+  // A line on the log when attempts were preempted, at most every ten seconds.
+  void Publish(const DecodeScheduler& scheduler, MonotonicTime now);
+
+ private:
+  prometheus::Counter& preemptions_;
+  prometheus::Counter& recomputed_tokens_;
+  prometheus::Gauge& predicted_peak_;
+  uint64_t logged_ = 0;  // preemptions
+  MonotonicTime next_line_;
+};
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_DECODE_METRICS_H_
