@@ -37,6 +37,7 @@ Actions RouterCore::Handle(Event event, MonotonicTime now) {
   if (std::exchange(dispatch_, false)) DispatchQueue();
   progress_.SetBusy(!entries_.empty(), now_);
   progress_.Check(now_);
+  if (!probes_.empty()) DropActionsOfProbes();
   return std::exchange(out_, {});
 }
 
@@ -65,8 +66,8 @@ absl::Status RouterCore::RefuseEarly(const RequestOutline& outline,
 MonotonicTime RouterCore::NextDeadline() const {
   return std::min({deadlines_.earliest(), stalls_.earliest(),
                    silences_.earliest(), retries_.earliest(),
-                   reopenings_.earliest(), progress_.due(),
-                   queue_.next_expiry(), next_sweep_});
+                   reopenings_.earliest(), probings_.earliest(),
+                   progress_.due(), queue_.next_expiry(), next_sweep_});
 }
 
 absl::Status RouterCore::Ready(MonotonicTime now) const {
@@ -83,7 +84,7 @@ absl::Status RouterCore::Ready(MonotonicTime now) const {
 
 RouterCounters RouterCore::counters() const {
   RouterCounters counters = counters_;
-  counters.active_requests = entries_.size();
+  counters.active_requests = entries_.size() - probes_.size();
   counters.queued_work = queue_.size();
   counters.queued_tokens = queue_.tokens();
   counters.queued_bytes = queue_.bytes();

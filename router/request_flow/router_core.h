@@ -20,59 +20,13 @@
 #include "router/admission/service_times.h"
 #include "router/request_flow/events.h"
 #include "router/request_flow/progress_watch.h"
-#include "router/request_flow/rejection.h"
 #include "router/request_flow/request_flow.h"
 #include "router/request_flow/request_outline.h"
+#include "router/request_flow/router_options.h"
 #include "router/request_flow/worker_table.h"
 #include "router/routing/policy.h"
 
 namespace baton::router {
-
-struct RouterOptions {
-  uint32_t vocabulary_size = 0;  // of the served model; required
-  AdmissionLimits admission{};
-  int max_replays = 3;  // of one choice
-  // An attempt without any sign of progress for this long is replayed.
-  Duration stall_timeout = std::chrono::seconds(10);
-  // How long a finished answer waits for the decode worker's account of it.
-  Duration closing_timeout = std::chrono::seconds(1);
-  // A session without any event for this long is closed, and gets no new work
-  // after a third of it; workers speak at least once a second.
-  Duration silence_timeout = std::chrono::seconds(10);
-  // Requests wait this long for workers that never had a session, counted from
-  // the construction of the core ...
-  Duration startup_grace{0};
-  // ... and this long when all decode workers are gone.
-  Duration unavailable_grace{0};
-  // Not ready when there was work for this long and no worker made a step;
-  // longer than stall_timeout, which repeats the work elsewhere first.
-  Duration progress_timeout = std::chrono::seconds(15);
-  // Roles that will have workers though none is known yet.
-  bool prefill_configured = false;
-  bool decode_configured = false;
-  RetryLimits retry{};
-  BreakerLimits breaker{};
-  // Workers that come up later than this after the construction of the core,
-  // or back from an open breaker, get work slowly for so long.
-  Duration slow_start = std::chrono::seconds(10);
-  uint64_t jitter_seed = 0;  // of retry times; differs from router to router
-};
-
-struct RouterCounters {
-  uint64_t replays = 0;
-  uint64_t stale_events = 0;      // late, duplicate or unknown; changed nothing
-  uint64_t closed_sessions = 0;   // by this side
-  uint64_t worker_changes = 0;    // moves when a WorkerInfo.state does
-  uint64_t active_requests = 0;   // accepted, not finished
-  uint64_t waiting_requests = 0;  // of these, with nothing but queued work
-  uint64_t queued_work = 0;       // waiting for a place
-  uint64_t queued_tokens = 0;
-  uint64_t queued_bytes = 0;
-  std::array<uint64_t, kPriorityBands> queued_by_priority{};
-  uint64_t active_tenants = 0;  // with requests
-  double replays_left = 0;      // in the budget
-  RejectionCounts rejected{};
-};
 
 // Everything one router decides: queue, workers, and the flow of each request.
 // A single-threaded state machine without thread, clock or socket; the driver
@@ -169,6 +123,10 @@ class RouterCore {
                 const v1::AttemptFailure& failed);
   void BlameForStall(const Attempt& attempt);
   void BreakerMoved(WorkerView* worker);
+  // A request of the router's own, for a half-open worker without work.
+  void Probe(WorkerIndex index);
+  bool IsProbe(RequestId request) const { return probes_.contains(request); }
+  void DropActionsOfProbes();
 
   // Books what the flow of a request has done since the last call; `sender`
   // said what it did it for.
@@ -228,7 +186,9 @@ class RouterCore {
   DeadlineSet<WorkId> retries_;
   ProgressWatch progress_;
   DeadlineSet<WorkerIndex> reopenings_;
-  MonotonicTime no_decode_since_;  // while no decode worker is ready
+  DeadlineSet<WorkerIndex> probings_;  // of those that are half-open
+  std::set<RequestId> probes_;         // open, or with actions in out_
+  MonotonicTime no_decode_since_;      // while no decode worker is ready
   bool had_decode_ = false;
   MonotonicTime next_sweep_ = kNever;
   // This process was late itself: until then nobody counts as silent.

@@ -63,6 +63,7 @@ void RouterCore::RunTimers() {
     WorkerView* worker = workers_.Find(*index);
     if (worker->breaker.Advance(now_)) BreakerMoved(worker);
   }
+  while (auto index = probings_.PopDue(now_)) Probe(*index);
   if (next_sweep_ <= now_) {
     sweep_ = true;
     dispatch_ = true;
@@ -180,12 +181,17 @@ void RouterCore::Settle(RequestId request, WorkerView* sender) {
     EndRequest(request, Reject(Rejection::kReplayBudget, std::move(status)));
     return;
   }
+  if (!outcome.pending.empty() && IsProbe(request)) {
+    EndRequest(request, absl::UnavailableError("probe: no room"));
+    return;
+  }
   for (Work& work : outcome.pending) Enqueue(&entry, std::move(work));
   CountWaiting(&entry, !entry.flow.running());
 }
 
 void RouterCore::LearnFrom(const Entry& entry) {
   const ServedAccount& account = entry.flow.account();
+  if (IsProbe(entry.flow.request().id)) return;
   if (!account.dispatched().has_value() || account.replays() > 0) return;
   const ClientRequest& request = entry.flow.request();
   const uint64_t prompt = request.spec.prompt_token_ids_size();

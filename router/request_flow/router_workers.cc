@@ -23,6 +23,7 @@ void RouterCore::On(WorkerRemoved event) {
   if (worker == nullptr) return;
   LoseSession(worker, absl::UnavailableError("removed"));
   reopenings_.Remove(event.worker);
+  probings_.Remove(event.worker);
   workers_.Remove(event.worker);
   ++counters_.worker_changes;
   sweep_ = true;
@@ -208,6 +209,9 @@ void RouterCore::BlameForStall(const Attempt& attempt) {
 void RouterCore::BreakerMoved(WorkerView* worker) {
   if (worker->breaker.reopens() != kNever) {
     reopenings_.Set(worker->index, worker->breaker.reopens());
+  }
+  if (worker->breaker.state() == CircuitBreaker::State::kHalfOpen) {
+    probings_.Set(worker->index, now_ + jitter_.Spread(options_.probe_after));
   }
   ++counters_.worker_changes;
   sweep_ = true;

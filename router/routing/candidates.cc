@@ -103,7 +103,7 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
     places->push_back({nullptr, &decode, kAggregated});
     return;
   }
-  if (hello.disaggregation() == v1::DISAGGREGATION_AUTO &&
+  if (hello.disaggregation() == v1::DISAGGREGATION_AUTO && !request.pair &&
       request.prefill_tokens <= hello.local_prefill_max_tokens()) {
     places->push_back({nullptr, &decode, kShortPrompt});
     return;

@@ -29,6 +29,7 @@ struct PlacementRequest {
   uint64_t context_tokens = 0;  // the longest the sequence can become
   uint64_t kv_blocks = 0;       // at the decode worker (KvBlocksFor)
   uint64_t choices = 1;
+  bool pair = false;  // not at an `auto` decode worker alone, if short
   std::vector<WorkerIndex> avoid{};  // where earlier attempts failed
   std::vector<Refusal> refusals{};
   // Of the workers that made the tokens which the client has: no other may

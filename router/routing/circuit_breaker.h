@@ -24,8 +24,9 @@ struct BreakerLimits {
 };
 
 // Judges one worker by its failures. Closed: work flows. Open: none does, for a
-// jittered pause. Half-open: one attempt at a time, until one of them succeeds
-// (closed) or fails (open, longer). Pure; not thread-safe.
+// jittered pause. Half-open: one attempt at a time, a client's or the router's
+// own, until one of them succeeds (closed) or fails (open, longer). Pure; not
+// thread-safe.
 class CircuitBreaker {
  public:
   enum class State { kClosed, kHalfOpen, kOpen };

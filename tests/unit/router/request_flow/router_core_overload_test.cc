@@ -16,6 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr Duration kMinute = seconds(60);
 
@@ -222,6 +223,47 @@ TEST_F(BreakerTest, OpensOnFailuresAndClosesAfterATrial) {
   EXPECT_EQ(driver_.StateOf(p_), "ready");
   EXPECT_THAT(driver_.TakeLog(),
               ElementsAre("start 0 #12", "emit 7: c0 5", "reserve 1 #13"));
+}
+
+TEST_F(BreakerTest, WithoutTrafficTheRouterTriesItItself) {
+  for (int i = 0; i < 5; ++i) FailOnce(p_);
+  driver_.TakeLog();
+  driver_.Advance(milliseconds(1250));
+  LoadAll({p_, d_});
+  EXPECT_EQ(driver_.StateOf(p_), "half_open");
+  driver_.Advance(milliseconds(2500));
+  EXPECT_THAT(driver_.TakeLog(), ElementsAre("reserve 1 #11"));
+  EXPECT_EQ(driver_.core().counters().active_requests, 0u);
+  driver_.Reserved(d_, AttemptId(11));
+  driver_.FirstTokens(p_, AttemptId(11), {{0, 0, 5}});
+  EXPECT_EQ(driver_.StateOf(p_), "ready");
+  driver_.Landed(d_, AttemptId(11));
+  driver_.Tokens(d_, AttemptId(11), {{0, 1, 6, true}});
+  driver_.Done(d_, AttemptId(11));
+  EXPECT_THAT(driver_.TakeLog(), ElementsAre("start 0 #11"))
+      << "no client hears of it";
+  LoadAll({p_, d_});
+  driver_.Advance(seconds(3));
+  EXPECT_THAT(driver_.TakeLog(), IsEmpty()) << "once is enough";
+}
+
+TEST_F(BreakerTest, AProbeThatFailsOrIsRefusedIsNotRepeatedElsewhere) {
+  for (int i = 0; i < 5; ++i) FailOnce(d_);
+  driver_.TakeLog();
+  driver_.Advance(milliseconds(1250));
+  LoadAll({p_, d_});
+  driver_.Advance(milliseconds(2500));
+  EXPECT_THAT(driver_.TakeLog(), ElementsAre(StartsWith("reserve 1 #")));
+  driver_.Refused(d_, driver_.last_attempt(), 20);
+  EXPECT_THAT(driver_.TakeLog(), IsEmpty());
+  EXPECT_EQ(driver_.StateOf(d_), "half_open");
+  LoadAll({p_, d_});
+  driver_.Advance(milliseconds(2500));
+  EXPECT_THAT(driver_.TakeLog(), ElementsAre(StartsWith("reserve 1 #")));
+  driver_.Failed(d_, driver_.last_attempt(), true);
+  EXPECT_EQ(driver_.StateOf(d_), "circuit_open");
+  EXPECT_THAT(driver_.TakeLog(), IsEmpty());
+  EXPECT_EQ(driver_.core().counters().queued_work, 0u);
 }
 
 TEST_F(BreakerTest, NobodyHealthyIsUnavailableUntilATrial) {

@@ -113,6 +113,9 @@ TEST_F(CandidatesTest, AutoServesShortPromptsAlone) {
   d2_.hello.set_disaggregation(v1::DISAGGREGATION_AUTO);
   d2_.hello.set_local_prefill_max_tokens(100);
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)));
+  request_.pair = true;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  request_.pair = false;
   request_.prefill_tokens = 101;
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
 }
