@@ -20,22 +20,21 @@ class LlamaLoader : public TensorLoader {
         file_(file),
         format_(options.format) {}
 
-  absl::StatusOr<PackedMatrixPtr> Matrix(std::string_view name, uint64_t rows,
-                                         uint64_t cols) {
+  absl::StatusOr<PackedMatrixPtr> KeptMatrix(std::string_view name,
+                                             uint64_t rows, uint64_t cols) {
     const GgufTensor* tensor = file_.FindTensor(name);
     const bool as_int8 =
         tensor && KeptType(*tensor, format_) == kernels::TensorType::kI8;
-    return TensorLoader::Matrix(name, rows, cols, as_int8);
+    return Matrix(name, rows, cols, as_int8);
   }
 
   // Null where the logits take the embedding as it is.
   absl::StatusOr<PackedMatrixPtr> OutputMatrix(uint64_t rows, uint64_t cols) {
     if (ConvertsTiedOutput(file_, format_)) {
-      return TensorLoader::Matrix("token_embd.weight", rows, cols,
-                                  /*as_int8=*/true);
+      return Matrix("token_embd.weight", rows, cols, /*as_int8=*/true);
     }
     if (file_.FindTensor("output.weight") == nullptr) return PackedMatrixPtr();
-    return Matrix("output.weight", rows, cols);
+    return KeptMatrix("output.weight", rows, cols);
   }
 
  private:
@@ -53,7 +52,7 @@ absl::StatusOr<LlamaLayer> LoadLayer(LlamaLoader* loader,
     return loader->Vector(LayerTensorName(index, part), width);
   };
   const auto matrix = [&](std::string_view part, uint64_t rows, uint64_t cols) {
-    return loader->Matrix(LayerTensorName(index, part), rows, cols);
+    return loader->KeptMatrix(LayerTensorName(index, part), rows, cols);
   };
 
   LlamaLayer layer;
@@ -91,7 +90,7 @@ absl::StatusOr<LlamaWeights> LlamaWeights::Load(const GgufFile& file,
   LlamaWeights weights;
   BATON_ASSIGN_OR_RETURN(
       weights.embedding,
-      loader.Matrix("token_embd.weight", config.vocabulary, config.width));
+      loader.KeptMatrix("token_embd.weight", config.vocabulary, config.width));
   for (int layer = 0; layer < config.layers; ++layer) {
     BATON_ASSIGN_OR_RETURN(LlamaLayer loaded,
                            LoadLayer(&loader, config, layer));

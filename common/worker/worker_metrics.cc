@@ -25,6 +25,11 @@ constexpr CostPart kCostParts[kStepCostParts] = {
 WorkerMetrics::WorkerMetrics(std::string role, std::string model)
     : metrics_(std::move(role), std::move(model)),
       sessions_(metrics_.AddGauge("baton_sessions", "Router sessions open")),
+      resident_bytes_(metrics_.AddGauge(
+          "baton_resident_bytes", "Memory of the process once it had loaded")),
+      huge_page_bytes_(metrics_.AddGauge(
+          "baton_huge_page_bytes",
+          "Of it in huge pages, which all weights and the KV pool ask for")),
       steps_(metrics_.AddCounter("baton_steps_total", "Forward passes")),
       prefill_tokens_(metrics_.AddCounter("baton_prefill_tokens_total",
                                           "Prompt tokens computed")),
@@ -126,6 +131,11 @@ void WorkerMetrics::PublishCosts(const CostModel& costs) {
 
 void WorkerMetrics::PublishSessions(size_t sessions) {
   sessions_.Set(static_cast<double>(sessions));
+}
+
+void WorkerMetrics::PublishMemory(const ProcessMemory& memory) {
+  resident_bytes_.Set(static_cast<double>(memory.resident_bytes));
+  huge_page_bytes_.Set(static_cast<double>(memory.huge_page_bytes));
 }
 
 }  // namespace baton

@@ -11,6 +11,7 @@
 #include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/telemetry/metrics.h"
+#include "common/worker/process_memory.h"
 #include "common/worker/step_plan.h"
 #include "common/worker/worker_load.h"
 #include "kv_transfer/transfer_core.h"
@@ -31,6 +32,7 @@ class WorkerMetrics {
                const transfer::TransferCore::Counters& transfers);
   void PublishCosts(const CostModel& costs);
   void PublishSessions(size_t sessions);
+  void PublishMemory(const ProcessMemory& memory);
 
   Metrics* metrics() { return &metrics_; }
   std::string Render() const { return metrics_.Render(); }
@@ -39,6 +41,8 @@ class WorkerMetrics {
   Metrics metrics_;
   std::array<prometheus::Gauge*, kBlockUses + 1> blocks_;  // last: free
   prometheus::Gauge& sessions_;
+  prometheus::Gauge& resident_bytes_;
+  prometheus::Gauge& huge_page_bytes_;
   prometheus::Counter& steps_;
   prometheus::Counter& prefill_tokens_;
   prometheus::Counter& decode_tokens_;

@@ -68,6 +68,7 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
 
   wired.metrics = std::make_unique<WorkerMetrics>(RoleName(wiring.role),
                                                   served.model->config().name);
+  wired.metrics->PublishMemory(memory);
   WorkerParts parts;
   parts.epoch = WorkerEpoch(RandomNonZero64());
   parts.model = served.model.get();

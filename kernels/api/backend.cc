@@ -1,5 +1,7 @@
 #include "kernels/api/backend.h"
 
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -14,6 +16,23 @@ std::vector<float> Normed(Backend* backend, const float* x, int n, int64_t cols,
   backend->RmsNorm(x, norm.weight, n, static_cast<int>(cols), norm.eps,
                    normed.data());
   return normed;
+}
+
+// Whether all heads of a position were stored with a scale, in an I8 cache.
+bool HasScales(const KvLayout& layout, int layer, int position,
+               const std::byte* block) {
+  if (layout.type != KvType::kI8) return true;
+  const size_t at =
+      layout.code_bytes() + position % KvLayout::kTokens * sizeof(float);
+  for (int h = 0; h < layout.kv_heads; ++h) {
+    for (const size_t head :
+         {layout.k_offset(layer, h), layout.v_offset(layer, h)}) {
+      float scale;
+      std::memcpy(&scale, block + head + at, sizeof(scale));
+      if (std::isnan(scale)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -59,6 +78,14 @@ void Backend::ProjectQkv(const float* x, int n, const QkvWeights& weights,
   for (const std::vector<float>& stored : {std::cref(key), std::cref(value)}) {
     FiniteRows(stored.data(), n, width, row_finite.get());
     for (int r = 0; r < n; ++r) finite[r] &= row_finite[r];
+  }
+  for (const SequenceRows& sequence : sequences) {
+    for (int i = 0; i < sequence.row_count; ++i) {
+      const int position = sequence.first_position + i;
+      finite[sequence.first_row + i] &=
+          HasScales(layout, layer, position,
+                    sequence.blocks[position / KvLayout::kTokens]);
+    }
   }
 }
 

@@ -140,8 +140,9 @@ class Backend {
   // Of h = RmsNorm(x), x [n, width]: query = Rope(h · query weights), [n,
   // heads, head_dim]; Rope(h · key weights) and h · value weights go into the
   // sequences' blocks as StoreKv does. Clears finite[r] where these keys or
-  // values of row r hold a NaN or infinity before rounding, and leaves it
-  // otherwise. query must not overlap x.
+  // values of row r hold a NaN or infinity before rounding, or finite keys so
+  // large that an I8 cache cannot take them (their transform overflows), and
+  // leaves it otherwise. query must not overlap x.
   virtual void ProjectQkv(const float* x, int n, const QkvWeights& weights,
                           const RotaryAngles& angles, const KvLayout& layout,
                           int layer, absl::Span<const SequenceRows> sequences,

@@ -15,7 +15,9 @@ struct RoundedHead {
     uint16_t halves[KvLayout::kMaxHeadDim];
     int8_t codes[KvLayout::kMaxHeadDim];
   };
-  float scale = 0.0f;
+  float scale = 0.0f;  // stays, but for kI8
+
+  bool has_scale() const { return scale == scale; }
 };
 
 void Round(const KernelTable& table, const KvLayout& layout, const float* x,
@@ -61,7 +63,7 @@ void WriteScale(const KvLayout& layout, float scale, int token, std::byte* to) {
 
 }  // namespace
 
-void StoreKeyHead(const KernelTable& table, const KvLayout& layout, int layer,
+bool StoreKeyHead(const KernelTable& table, const KvLayout& layout, int layer,
                   int kv_head, int position, const float* k, std::byte* block) {
   const int token = position % kTokens;
   std::byte* to = block + layout.k_offset(layer, kv_head);
@@ -76,16 +78,19 @@ void StoreKeyHead(const KernelTable& table, const KvLayout& layout, int layer,
   }
   switch (layout.type) {
     case KvType::kF32:
-      return WriteKeys(k, layout.head_dim, token, to);
+      WriteKeys(k, layout.head_dim, token, to);
+      break;
     case KvType::kF16:
-      return WriteKeys(rounded.halves, layout.head_dim, token, to);
+      WriteKeys(rounded.halves, layout.head_dim, token, to);
+      break;
     case KvType::kI8:
       WriteKeyCodes(rounded.codes, layout.head_dim, token, to);
-      return WriteScale(layout, rounded.scale, token, to);
+      WriteScale(layout, rounded.scale, token, to);
   }
+  return rounded.has_scale();
 }
 
-void StoreValueHead(const KernelTable& table, const KvLayout& layout, int layer,
+bool StoreValueHead(const KernelTable& table, const KvLayout& layout, int layer,
                     int kv_head, int position, const float* v,
                     std::byte* block) {
   const int token = position % kTokens;
@@ -94,13 +99,16 @@ void StoreValueHead(const KernelTable& table, const KvLayout& layout, int layer,
   Round(table, layout, v, &rounded);
   switch (layout.type) {
     case KvType::kF32:
-      return WriteValues(v, layout.head_dim, token, to);
+      WriteValues(v, layout.head_dim, token, to);
+      break;
     case KvType::kF16:
-      return WriteValues(rounded.halves, layout.head_dim, token, to);
+      WriteValues(rounded.halves, layout.head_dim, token, to);
+      break;
     case KvType::kI8:
       WriteValueCodes(rounded.codes, layout.head_dim, token, to);
-      return WriteScale(layout, rounded.scale, token, to);
+      WriteScale(layout, rounded.scale, token, to);
   }
+  return rounded.has_scale();
 }
 
 }  // namespace baton::kernels::cpu

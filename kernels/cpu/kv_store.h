@@ -12,10 +12,12 @@ namespace baton::kernels::cpu {
 // head at `position` into `block`, the block of that position. Only bytes of
 // that position and head are written, so that different heads, positions, and
 // K and V may be stored at the same time. Requires the float environment of
-// exact-v1 and head_dim <= KvLayout::kMaxHeadDim.
-void StoreKeyHead(const KernelTable& table, const KvLayout& layout, int layer,
+// exact-v1 and head_dim <= KvLayout::kMaxHeadDim. False when an I8 head has no
+// scale: a value is not finite, or those of K are so large that their transform
+// is not.
+bool StoreKeyHead(const KernelTable& table, const KvLayout& layout, int layer,
                   int kv_head, int position, const float* k, std::byte* block);
-void StoreValueHead(const KernelTable& table, const KvLayout& layout, int layer,
+bool StoreValueHead(const KernelTable& table, const KvLayout& layout, int layer,
                     int kv_head, int position, const float* v,
                     std::byte* block);
 

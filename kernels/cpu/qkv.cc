@@ -116,14 +116,16 @@ void QkvRunner::Store(const Call& call, Part part, const PanelItem& item,
   for (int r = 0; r < item.rows; ++r) {
     const float* row = tile + r * item.outputs;
     const int index = item.first_row + r;
-    if (!table_.finite_row(row, static_cast<int>(item.outputs))) {
+    bool finite = table_.finite_row(row, static_cast<int>(item.outputs));
+    for (int h = 0; h < heads; ++h) {
+      finite &= store(table_, layout, call.layer, first_head + h,
+                      slots_[index].position, row + h * layout.head_dim,
+                      slots_[index].block);
+    }
+    if (!finite) {
       // Other items may tell the same about this row.
       std::atomic_ref<bool>(call.finite[index])
           .store(false, std::memory_order_relaxed);
-    }
-    for (int h = 0; h < heads; ++h) {
-      store(table_, layout, call.layer, first_head + h, slots_[index].position,
-            row + h * layout.head_dim, slots_[index].block);
     }
   }
 }

@@ -7,11 +7,14 @@
 
 #include <atomic>
 #include <bit>
+#include <map>
+#include <mutex>
 #include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kernels/cpu/cpu_backend.h"
 #include "tests/support/process_cluster.h"
 #include "tests/support/tiny_model.h"
 
@@ -212,6 +215,19 @@ class Identity {
     ++arms_;
   }
 
+  // Several at a time: a cluster of a tiny model mostly waits for its own
+  // processes to start and to end.
+  void RunAll(const std::vector<Arm>& arms, int longest, int at_once) {
+    std::atomic<size_t> next = 0;
+    std::vector<std::thread> runners;
+    for (int i = 0; i < at_once; ++i) {
+      runners.emplace_back([&] {
+        for (size_t arm; (arm = next++) < arms.size();) Run(arms[arm], longest);
+      });
+    }
+    for (std::thread& runner : runners) runner.join();
+  }
+
   int arms() const { return arms_; }
   size_t compared() const { return compared_; }
 
@@ -229,6 +245,7 @@ class Identity {
 
   void Compare(const std::vector<Case>& cases, const std::vector<Bits>& got) {
     ASSERT_EQ(got.size(), cases.size());
+    const std::lock_guard lock(mutex_);
     for (size_t i = 0; i < cases.size(); ++i) {
       ASSERT_EQ(got[i].tokens.size(), 8u) << cases[i].name;
       ASSERT_EQ(got[i].logprobs.size(), 8u) << cases[i].name;
@@ -243,13 +260,19 @@ class Identity {
 
   std::string model_;
   std::vector<int> alone_, crowd_;
+  std::mutex mutex_;
   std::map<std::string, Bits> truth_;
-  int arms_ = 0;
-  size_t compared_ = 0;
+  std::atomic<int> arms_ = 0;
+  std::atomic<size_t> compared_ = 0;
 };
 
+// The last instruction set of this machine, AMX where it has it.
 std::string WideIsa() {
-  return __builtin_cpu_supports("avx512vnni") ? "avx512" : "avx2";
+  std::string wide;
+  for (const kernels::Isa isa : kernels::kIsas) {
+    if (kernels::IsSupported(isa)) wide = kernels::IsaName(isa);
+  }
+  return wide;
 }
 
 // Every pair of {mode} x {chunk} x {ISA} x {threads}.
@@ -283,21 +306,27 @@ TEST(IdentityTest, TinyModelProduct) {
   auto model = WriteTinyModel(::testing::TempDir(), options);
   ASSERT_TRUE(model.ok()) << model.status();
   Identity identity(*model, {1, 15, 16, 33, 150}, {33});
-  std::vector<std::string> isas = {"scalar", "avx2"};
-  if (WideIsa() != "avx2") isas.push_back(WideIsa());
+  std::vector<std::string> isas;
+  for (const kernels::Isa isa : kernels::kIsas) {
+    if (isa != kernels::Isa::kAvxVnni && kernels::IsSupported(isa)) {
+      isas.emplace_back(kernels::IsaName(isa));
+    }
+  }
+  std::vector<Arm> arms;
   for (Mode mode :
        {Mode::kAggregated, Mode::kLoopback, Mode::kSharedMemory, Mode::kTcp}) {
     for (int chunk : {16, 64, 512}) {
       for (const std::string& isa : isas) {
         for (int threads : {1, 2}) {
-          identity.Run({mode, chunk, isa, threads}, 1500);
+          arms.push_back({mode, chunk, isa, threads});
         }
       }
     }
   }
   for (const std::string& isa : isas) {
-    identity.Run({Mode::kGrpc, 16, isa, 2}, 1500);
+    arms.push_back({Mode::kGrpc, 16, isa, 2});
   }
+  identity.RunAll(arms, 1500, /*at_once=*/3);
   EXPECT_EQ(identity.arms(), static_cast<int>(25 * isas.size()));
 }
 

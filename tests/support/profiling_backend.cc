@@ -23,7 +23,7 @@ double TokenBytes(const KvLayout& layout) {
 }  // namespace
 
 ProfilingBackend::ProfilingBackend(std::unique_ptr<kernels::Backend> inner)
-    : inner_(std::move(inner)) {
+    : ForwardingBackend(std::move(inner)) {
   Reset();
 }
 
@@ -51,13 +51,13 @@ void ProfilingBackend::Embed(const PackedMatrix& table,
                              absl::Span<const uint32_t> ids, float* out) {
   const double row = BytesOf(&table) / static_cast<double>(table.rows());
   Timed(kEmbed, row * static_cast<double>(ids.size()),
-        [&] { inner_->Embed(table, ids, out); });
+        [&] { inner()->Embed(table, ids, out); });
 }
 
 void ProfilingBackend::RmsNorm(const float* x, const float* weight, int n,
                                int width, float eps, float* out) {
   Timed(kNorm, 2 * RowBytes(n, width),
-        [&] { inner_->RmsNorm(x, weight, n, width, eps, out); });
+        [&] { inner()->RmsNorm(x, weight, n, width, eps, out); });
 }
 
 void ProfilingBackend::Linear(const float* x, int n,
@@ -69,7 +69,7 @@ void ProfilingBackend::Linear(const float* x, int n,
     accumulate |= target.accumulate;
   }
   Timed(accumulate ? kOut : kLogits, bytes,
-        [&] { inner_->Linear(x, n, targets); });
+        [&] { inner()->Linear(x, n, targets); });
 }
 
 void ProfilingBackend::RopeInterleaved(float* x, int n, int heads, int head_dim,
@@ -77,8 +77,8 @@ void ProfilingBackend::RopeInterleaved(float* x, int n, int heads, int head_dim,
                                        const float* sin,
                                        absl::Span<const int32_t> positions) {
   Timed(kOther, 2 * RowBytes(n, heads * head_dim), [&] {
-    inner_->RopeInterleaved(x, n, heads, head_dim, rotary_dims, cos, sin,
-                            positions);
+    inner()->RopeInterleaved(x, n, heads, head_dim, rotary_dims, cos, sin,
+                             positions);
   });
 }
 
@@ -88,7 +88,7 @@ void ProfilingBackend::StoreKv(const KvLayout& layout, int layer,
   double tokens = 0;
   for (const SequenceRows& sequence : sequences) tokens += sequence.row_count;
   Timed(kOther, tokens * TokenBytes(layout),
-        [&] { inner_->StoreKv(layout, layer, k, v, sequences); });
+        [&] { inner()->StoreKv(layout, layer, k, v, sequences); });
 }
 
 void ProfilingBackend::Attention(const KvLayout& layout, int layer,
@@ -100,23 +100,24 @@ void ProfilingBackend::Attention(const KvLayout& layout, int layer,
     tokens += sequence.first_position + sequence.row_count;
   }
   Timed(kAttention, tokens * TokenBytes(layout),
-        [&] { inner_->Attention(layout, layer, q, heads, sequences, out); });
+        [&] { inner()->Attention(layout, layer, q, heads, sequences, out); });
 }
 
 void ProfilingBackend::SiluMul(const float* gate, const float* up, int n,
                                int width, float* out) {
   Timed(kOther, 3 * RowBytes(n, width),
-        [&] { inner_->SiluMul(gate, up, n, width, out); });
+        [&] { inner()->SiluMul(gate, up, n, width, out); });
 }
 
 void ProfilingBackend::FiniteRows(const float* x, int n, int width,
                                   bool* finite) {
   Timed(kOther, RowBytes(n, width),
-        [&] { inner_->FiniteRows(x, n, width, finite); });
+        [&] { inner()->FiniteRows(x, n, width, finite); });
 }
 
 float ProfilingBackend::LogSumExp(const float* x, int n) {
-  return Timed(kOther, RowBytes(1, n), [&] { return inner_->LogSumExp(x, n); });
+  return Timed(kOther, RowBytes(1, n),
+               [&] { return inner()->LogSumExp(x, n); });
 }
 
 void ProfilingBackend::ProjectQkv(const float* x, int n,
@@ -129,8 +130,8 @@ void ProfilingBackend::ProjectQkv(const float* x, int n,
       BytesOf(weights.query) + BytesOf(weights.key) + BytesOf(weights.value);
   if (weights.key != nullptr) bytes += n * TokenBytes(layout);
   Timed(kQkv, bytes, [&] {
-    inner_->ProjectQkv(x, n, weights, angles, layout, layer, sequences, query,
-                       finite);
+    inner()->ProjectQkv(x, n, weights, angles, layout, layer, sequences, query,
+                        finite);
   });
 }
 
@@ -138,7 +139,7 @@ void ProfilingBackend::FeedForward(const kernels::FeedForwardWeights& weights,
                                    int n, float* x) {
   Timed(kFeedForward,
         BytesOf(weights.gate) + BytesOf(weights.up) + BytesOf(weights.down),
-        [&] { inner_->FeedForward(weights, n, x); });
+        [&] { inner()->FeedForward(weights, n, x); });
 }
 
 }  // namespace baton

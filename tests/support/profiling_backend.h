@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "kernels/api/backend.h"
+#include "tests/support/forwarding_backend.h"
 
 namespace baton {
 
@@ -25,19 +25,13 @@ struct KernelTime {
 // A backend that passes everything on to another one and clocks it by class:
 // embed, norm (the final one: the others are fused), qkv (with norm, RoPE and
 // cache writes), attention, out (with the residual), ffn, logits, other.
-class ProfilingBackend final : public kernels::Backend {
+class ProfilingBackend final : public ForwardingBackend {
  public:
   explicit ProfilingBackend(std::unique_ptr<kernels::Backend> inner);
 
   absl::Span<const KernelTime> times() const { return times_; }
   void Reset();
 
-  std::string_view name() const override { return inner_->name(); }
-  int threads() const override { return inner_->threads(); }
-  absl::StatusOr<std::unique_ptr<kernels::MatrixPacker>> StartPacking(
-      const kernels::MatrixShape& shape) override {
-    return inner_->StartPacking(shape);
-  }
   void Embed(const kernels::PackedMatrix& table, absl::Span<const uint32_t> ids,
              float* out) override;
   void RmsNorm(const float* x, const float* weight, int n, int width, float eps,
@@ -82,7 +76,6 @@ class ProfilingBackend final : public kernels::Backend {
   template <typename Call>
   auto Timed(Kernel kernel, double bytes, Call call);
 
-  std::unique_ptr<kernels::Backend> inner_;
   std::array<KernelTime, kKernels> times_;
 };
 

@@ -17,7 +17,7 @@ void TapBackend::RmsNorm(const float* x, const float* weight, int n, int width,
                          float eps, float* out) {
   const size_t size = static_cast<size_t>(n) * width;
   Norm norm{static_cast<size_t>(width), {x, x + size}, {}};
-  inner_->RmsNorm(x, weight, n, width, eps, out);
+  inner()->RmsNorm(x, weight, n, width, eps, out);
   norm.output.assign(out, out + size);
   norms_.push_back(std::move(norm));
 }
@@ -31,7 +31,7 @@ void TapBackend::StoreKv(const kernels::KvLayout& layout, int layer,
     key_.assign(k, k + size);
     value_.assign(v, v + size);
   }
-  inner_->StoreKv(layout, layer, k, v, sequences);
+  inner()->StoreKv(layout, layer, k, v, sequences);
 }
 
 void TapBackend::Attention(const kernels::KvLayout& layout, int layer,
@@ -42,7 +42,7 @@ void TapBackend::Attention(const kernels::KvLayout& layout, int layer,
     query_width_ = static_cast<size_t>(heads) * layout.head_dim;
     query_.assign(q, q + RowsOf(sequences) * query_width_);
   }
-  inner_->Attention(layout, layer, q, heads, sequences, out);
+  inner()->Attention(layout, layer, q, heads, sequences, out);
 }
 
 }  // namespace baton

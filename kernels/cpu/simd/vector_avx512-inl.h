@@ -138,36 +138,11 @@ inline Bytes Shift(Bytes a) {
   }
 }
 
-using Quad = __m512i;
-template <int kBits>
-struct Code {
-  __m512i v;
-};
-template <int kBits>
-struct DotSum {
-  __m512i v;
-};
-
-inline Quad LoadActivations(const int8_t* q) {
-  int32_t quad;
-  __builtin_memcpy(&quad, q, sizeof(quad));
-  return _mm512_set1_epi32(quad);
-}
-template <int kBits>
-inline Code<kBits> MakeCode(Bytes codes) {
-  return {codes.v};
-}
-template <int kBits, bool kOffset>
-inline DotSum<kBits> StartDot(const int32_t* start) {
-  return {kOffset ? _mm512_set1_epi32(*start) : _mm512_setzero_si512()};
-}
-template <int kQuad, int kBits>
-inline void AddQuad(Code<kBits> code, Quad quad, DotSum<kBits>* sum) {
-  sum->v = _mm512_dpbusd_epi32(sum->v, code.v, quad);
-}
-template <bool kOffset, int kBits>
-inline I32 FinishDot(DotSum<kBits> sum, const int32_t* /*start*/) {
-  return {sum.v};
+using DotVector = __m512i;
+inline DotVector BroadcastInt(int32_t x) { return _mm512_set1_epi32(x); }
+inline DotVector AddDotBytes(DotVector sum, DotVector unsigned_bytes,
+                             DotVector signed_bytes) {
+  return _mm512_dpbusd_epi32(sum, unsigned_bytes, signed_bytes);
 }
 
 // The quantised register tile. Zen 5 does 2 vpdpbusd, mul or FMA and 2 loads a
@@ -180,5 +155,8 @@ template <int kBits>
 constexpr int kTileRows = 6;
 
 }  // namespace baton::kernels::cpu::BATON_ISA
+
+// Written in the vocabulary above.
+#include "kernels/cpu/simd/dot_vnni-inl.h"
 
 #endif  // BATON_KERNELS_CPU_SIMD_VECTOR_AVX512_INL_H_

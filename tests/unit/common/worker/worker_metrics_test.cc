@@ -23,6 +23,9 @@ TEST(WorkerMetrics, PublishesTotalsAsCounters) {
   counters.steps = 9;
   metrics.Publish(ledger, counters, transfers);
   metrics.PublishSessions(2);
+  metrics.PublishMemory({.resident_bytes = 4096,
+                         .peak_resident_bytes = 8192,
+                         .huge_page_bytes = 2048});
   const std::string text = metrics.Render();
   const std::string labels = R"({model="tiny",role="decode")";
   EXPECT_THAT(text,
@@ -34,6 +37,8 @@ TEST(WorkerMetrics, PublishesTotalsAsCounters) {
   EXPECT_THAT(text,
               HasSubstr("baton_transfer_bytes_total" + labels + "} 1000"));
   EXPECT_THAT(text, HasSubstr("baton_sessions" + labels + "} 2"));
+  EXPECT_THAT(text, HasSubstr("baton_resident_bytes" + labels + "} 4096"));
+  EXPECT_THAT(text, HasSubstr("baton_huge_page_bytes" + labels + "} 2048"));
 }
 
 TEST(WorkerMetrics, ObservesStepsAndTransfers) {
