@@ -174,15 +174,15 @@ TEST_F(BadConfigTest, PoolsHoldTheLongestRequest) {
   for (const char* binary : {kPrefill, kDecode}) {
     const Outcome small = RunBinary(
         binary, {"--model", *model, "--listen=127.0.0.1:0", "--kv-blocks=15"});
-    EXPECT_EQ(small.status, 1);
+    EXPECT_EQ(small.status, 2);
     EXPECT_THAT(small.output,
                 HasSubstr("kv-blocks: 15 blocks (--kv-blocks) hold 240 tokens, "
-                          "one request may have 256: give 16 blocks (128KiB) "
+                          "one request may have 256: give 16 blocks (64KiB) "
                           "or a lower --max-context"));
     const Outcome long_context = RunBinary(
         binary,
         {"--model", *model, "--listen=127.0.0.1:0", "--max-context=257"});
-    EXPECT_EQ(long_context.status, 1);
+    EXPECT_EQ(long_context.status, 2);
     EXPECT_THAT(long_context.output,
                 HasSubstr("max-context: the model has 256 tokens (got 257)"));
   }
