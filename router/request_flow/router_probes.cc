@@ -22,6 +22,7 @@ ClientRequest ProbeRequest(uint64_t number, MonotonicTime now) {
   request.label = StrCat("probe-", number);
   request.received = now;
   request.deadline = now + kProbeTime;
+  request.priority = kPriorityBands - 1;
   v1::SequenceSpec& spec = request.spec;
   spec.add_prompt_token_ids(0);
   spec.add_choices();

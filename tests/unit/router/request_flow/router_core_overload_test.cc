@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/rpc/status.h"
+#include "common/worker/sequence_spec.h"
+#include "tests/unit/common/worker/toy_worker.h"
 #include "tests/unit/router/request_flow/core_driver.h"
 
 namespace baton::router {
@@ -234,6 +236,9 @@ TEST_F(BreakerTest, WithoutTrafficTheRouterTriesItItself) {
   driver_.Advance(milliseconds(2500));
   EXPECT_THAT(driver_.TakeLog(), ElementsAre("reserve 1 #11"));
   EXPECT_EQ(driver_.core().counters().active_requests, 0u);
+  const auto parsed = ParseSequenceSpec(driver_.last_spec(), toy::Limits(1000),
+                                        toy::MakeVocabulary());
+  EXPECT_TRUE(parsed.ok()) << "workers take it: " << parsed.status();
   driver_.Reserved(d_, AttemptId(11));
   driver_.FirstTokens(p_, AttemptId(11), {{0, 0, 5}});
   EXPECT_EQ(driver_.StateOf(p_), "ready");
