@@ -9,30 +9,44 @@ namespace baton {
 
 void ChunkPlanner::Add(JobId job, uint32_t tokens, uint32_t first) {
   BATON_CHECK(tokens > 0);
-  ring_.push_back({job, first, first + tokens});
+  prompts_.push_back({job, first, first + tokens});
   tokens_ += tokens;
 }
 
 void ChunkPlanner::Remove(JobId job) {
-  auto remove_from = [&](auto& prompts) {
-    std::erase_if(prompts, [&](const Prompt& prompt) {
+  for (std::vector<Prompt>* prompts : {&prompts_, &served_}) {
+    std::erase_if(*prompts, [&](const Prompt& prompt) {
       if (prompt.job != job) return false;
-      tokens_ -= prompt.total - prompt.next;
+      tokens_ -= prompt.rest();
       return true;
     });
-  };
-  remove_from(ring_);
-  remove_from(served_);
+  }
 }
 
 std::vector<ChunkPlanner::Chunk> ChunkPlanner::Next(uint32_t budget) {
-  ring_.insert(ring_.end(), served_.begin(), served_.end());
-  served_.clear();
   std::vector<Chunk> chunks;
-  while (budget > 0 && !ring_.empty()) {
-    Prompt prompt = ring_.front();
-    ring_.pop_front();
-    Chunk chunk{prompt.job, prompt.next, prompt.total - prompt.next, true};
+  if (budget == 0) return chunks;
+  prompts_.insert(prompts_.end(), served_.begin(), served_.end());
+  served_.clear();
+  const bool any_long =
+      std::any_of(prompts_.begin(), prompts_.end(),
+                  [&](const Prompt& prompt) { return prompt.rest() > budget; });
+  const uint32_t kept =
+      any_long && long_waits_ ? std::max(budget / 2, uint32_t{1}) : 0;
+  const uint32_t left =
+      kept + Take(/*long_ones=*/false, budget, budget - kept, &chunks);
+  long_waits_ = any_long && left == 0;
+  Take(/*long_ones=*/true, budget, left, &chunks);
+  return chunks;
+}
+
+uint32_t ChunkPlanner::Take(bool long_ones, uint32_t short_tokens,
+                            uint32_t budget, std::vector<Chunk>* chunks) {
+  std::erase_if(prompts_, [&](Prompt& prompt) {
+    if (budget == 0 || (prompt.rest() > short_tokens) != long_ones) {
+      return false;
+    }
+    Chunk chunk{prompt.job, prompt.next, prompt.rest(), true};
     if (chunk.count > budget) {
       chunk.last = false;
       chunk.count = budget;
@@ -42,10 +56,11 @@ std::vector<ChunkPlanner::Chunk> ChunkPlanner::Next(uint32_t budget) {
     prompt.next += chunk.count;
     tokens_ -= chunk.count;
     budget -= chunk.count;
-    if (!chunk.last) served_.push_back(prompt);
-    chunks.push_back(chunk);
-  }
-  return chunks;
+    chunks->push_back(chunk);
+    if (long_ones) served_.push_back(prompt);
+    return chunk.last || long_ones;
+  });
+  return budget;
 }
 
 }  // namespace baton

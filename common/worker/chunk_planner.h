@@ -2,17 +2,18 @@
 #define BATON_COMMON_WORKER_CHUNK_PLANNER_H_
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "common/worker/scheduler_events.h"
 
 namespace baton {
 
-// Who computes how many prompt tokens in the next step. Prompts take turns: one
-// that had its turn without finishing queues behind all that came before the
-// next step is planned. So a long prompt delays another by at most one step,
-// and short prompts share a step. Pure.
+// Who computes how many prompt tokens in the next step. A prompt is short once
+// what is left of it fits a step. Short ones share a step and go first, in the
+// order in which they came, so long ones delay them by at most one chunk,
+// however many there are. Long ones take turns and get half of a step at least
+// every second step: one that had its turn queues behind all that came before
+// the next step is planned. Pure.
 class ChunkPlanner {
  public:
   struct Chunk {
@@ -32,9 +33,9 @@ class ChunkPlanner {
   // ends on a block border where it can, so that blocks become complete early.
   std::vector<Chunk> Next(uint32_t budget);
 
-  // Where the next chunk begins. Requires !empty().
+  // Where the next chunk of who waits longest begins. Requires !empty().
   uint32_t next_position() const {
-    return ring_.empty() ? served_.front().next : ring_.front().next;
+    return prompts_.empty() ? served_.front().next : prompts_.front().next;
   }
 
   // Tokens not planned yet, over all prompts.
@@ -46,10 +47,17 @@ class ChunkPlanner {
     JobId job;
     uint32_t next = 0;
     uint32_t total = 0;
+    uint32_t rest() const { return total - next; }
   };
 
-  std::deque<Prompt> ring_;
-  std::vector<Prompt> served_;  // by the last step, not finished
+  // Takes chunks of at most `budget` tokens in total from the prompts that are
+  // long, or are not, and returns what it did not use.
+  uint32_t Take(bool long_ones, uint32_t short_tokens, uint32_t budget,
+                std::vector<Chunk>* chunks);
+
+  std::vector<Prompt> prompts_;
+  std::vector<Prompt> served_;  // by the last step, not finished, long
+  bool long_waits_ = false;     // got nothing of the last step
   uint64_t tokens_ = 0;
 };
 

@@ -44,6 +44,55 @@ TEST(ChunkPlanner, LongPromptDelaysShortOneByOneStep) {
   EXPECT_TRUE(chunks[0].last);
 }
 
+TEST(ChunkPlanner, ManyLongPromptsDelayAShortOneByOneChunk) {
+  ChunkPlanner planner;
+  for (uint32_t i = 1; i <= 5; ++i) planner.Add(JobId(i), 1000);
+  for (int step = 0; step < 7; ++step) planner.Next(64);
+  planner.Add(JobId(9), 8);
+  const auto chunks = planner.Next(64);
+  EXPECT_EQ(chunks[0].job, JobId(9));
+  EXPECT_TRUE(chunks[0].last);
+}
+
+TEST(ChunkPlanner, LongPromptsTakeTurns) {
+  ChunkPlanner planner;
+  for (uint32_t i = 1; i <= 3; ++i) planner.Add(JobId(i), 1000);
+  std::vector<uint64_t> turns;
+  for (int step = 0; step < 6; ++step) {
+    const auto chunks = planner.Next(64);
+    ASSERT_EQ(chunks.size(), 1u);
+    turns.push_back(chunks[0].job.value());
+  }
+  EXPECT_EQ(turns, (std::vector<uint64_t>{1, 2, 3, 1, 2, 3}));
+}
+
+TEST(ChunkPlanner, ShortPromptsDoNotStarveALongOne) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 320);
+  uint64_t next = 2;
+  int steps = 0;
+  for (bool done = false; !done; ++steps) {
+    ASSERT_LT(steps, 25);
+    // As many short ones as fill every step.
+    for (int i = 0; i < 8; ++i) planner.Add(JobId(next++), 8);
+    for (const auto& chunk : planner.Next(64)) {
+      done = done || (chunk.job == JobId(1) && chunk.last);
+    }
+  }
+}
+
+TEST(ChunkPlanner, ALongPromptsEndIsAShortOne) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 70);
+  planner.Add(JobId(2), 1000);
+  planner.Next(64);
+  const auto chunks = planner.Next(64);
+  ASSERT_EQ(chunks.size(), 2u);
+  EXPECT_EQ(chunks[0].job, JobId(1));
+  EXPECT_TRUE(chunks[0].last);
+  EXPECT_EQ(chunks[1].job, JobId(2));
+}
+
 TEST(ChunkPlanner, LeftoverBudgetEndsOnABlockBorder) {
   ChunkPlanner planner;
   planner.Add(JobId(1), 10);
