@@ -18,6 +18,7 @@ DecodeOptions OptionsOf(const WorkerParts& parts,
   options.blocks = parts.memory->blocks();
   options.budget = {parts.step_tokens, parts.step_target};
   options.max_sequences = settings.max_sequences;
+  options.tpot_target = settings.tpot_target;
   options.landing_fraction = settings.landing_fraction;
   options.batching = settings.batching;
   options.landing_timeout = settings.landing_timeout;

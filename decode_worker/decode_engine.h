@@ -13,6 +13,7 @@ namespace baton::decode {
 // What a decode worker has besides WorkerParts.
 struct DecodeSettings {
   uint32_t max_sequences = 64;
+  Duration tpot_target = Duration::zero();  // see BatchCap
   double landing_fraction = 0.5;
   Batching batching = Batching::kContinuous;
   Duration landing_timeout = std::chrono::seconds(120);

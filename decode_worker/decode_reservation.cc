@@ -42,7 +42,8 @@ void DecodeScheduler::Serve(SessionId session, const v1::ServeLocally& command,
   DecodeJob* job = Accept(session, attempt, command.sequence(),
                           command.deadline_ms(), /*local=*/true, now);
   if (job == nullptr) {
-    accounts_.ReturnTokens(session, ContextTokensOf(command.sequence()));
+    const uint64_t tokens = ContextTokensOf(command.sequence());
+    accounts_.ReturnTokens(session, tokens, tokens);
     return;
   }
   job->ready = now;
@@ -105,12 +106,14 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
 
 std::string DecodeScheduler::WhyNoRoom(const DecodeJob& job) const {
   const Ledger& ledger = pool_.ledger();
-  const size_t choices = job.request.choices.size();
   if (draining_) return "draining";
   if (!healthy()) return StrCat("unhealthy: ", health_.WhyUnhealthy());
-  if (sequences_ + choices > options_.max_sequences) {
-    return StrCat("sequences: ", sequences_, " of ", options_.max_sequences,
-                  " are taken, ", choices, " wanted");
+  if (std::string full =
+          cap_.WhyFull(costs_.has_value() ? &*costs_ : nullptr, AcceptedBatch(),
+                       static_cast<uint32_t>(job.request.choices.size()),
+                       job.request.context_tokens + 1);
+      !full.empty()) {
+    return full;
   }
   if (waiting_ > 0) {
     return StrCat("blocks: ", waiting_, " attempts wait for some");
@@ -131,6 +134,21 @@ std::string DecodeScheduler::WhyNoRoom(const DecodeJob& job) const {
                   " blocks are taken, ", job.demand.context, " wanted");
   }
   return "";
+}
+
+DecodeBatch DecodeScheduler::AcceptedBatch() const {
+  DecodeBatch batch;
+  for (const auto& [id, job] : jobs_) {
+    if (job.phase == Phase::kClosing) continue;
+    if (!job.branched) {
+      batch = batch.With(job.request.choices.size(),
+                         job.request.context_tokens + 1);
+    }
+    for (const Branch& branch : job.branches) {
+      batch = batch.With(1, branch.sequence->length());
+    }
+  }
+  return batch;
 }
 
 void DecodeScheduler::Release(SessionId session, AttemptId attempt) {

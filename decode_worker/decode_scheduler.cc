@@ -13,6 +13,7 @@ DecodeScheduler::DecodeScheduler(DecodeOptions options)
     : AttemptScheduler(options.epoch, options.blocks, options.budget,
                        options.health, options.costs),
       options_(std::move(options)),
+      cap_(options_.tpot_target, options_.max_sequences),
       lengths_(options_.length_quantile) {}
 
 std::vector<Action> DecodeScheduler::Handle(Event event, MonotonicTime now) {
@@ -45,7 +46,7 @@ void DecodeScheduler::Close(DecodeJob& job, const absl::Status& failure,
   BATON_CHECK(job.phase != Phase::kClosing);
   jobs_.Close(job);
   chunks_.Remove(job.id);
-  accounts_.ReturnTokens(job.session, job.credit);
+  accounts_.ReturnTokens(job.session, job.request.context_tokens, job.credit);
   sequences_ -= static_cast<uint32_t>(
       job.branched ? job.branches.size() : job.request.choices.size());
   if (!failure.ok()) {
@@ -104,13 +105,24 @@ void DecodeScheduler::ReleaseBlocks(const std::vector<BlockRef>& blocks,
 
 void DecodeScheduler::CompleteLoad(v1::WorkerLoad* load) const {
   uint32_t running = 0;
+  uint64_t positions = 0;
+  StepShape rows;
   for (const auto& [id, job] : jobs_) {
-    if (job.phase == Phase::kDecoding) {
-      running += static_cast<uint32_t>(job.branches.size());
+    if (job.phase != Phase::kDecoding) continue;
+    for (const Branch& branch : job.branches) {
+      ++running;
+      positions += branch.sequence->length();
+      rows.spans.push_back(
+          {static_cast<uint32_t>(branch.sequence->length() - 1), 1});
     }
   }
+  rows.logit_rows = running;
   load->set_running_sequences(running);
   load->set_waiting_sequences(sequences_ - running);
+  load->set_running_positions(positions);
+  load->set_sequence_limit(
+      cap_.Limit(costs_.has_value() ? &*costs_ : nullptr, AcceptedBatch()));
+  load->set_step_prompt_tokens(PromptTokensBeside(rows));
   load->set_queued_prefill_tokens(chunks_.tokens());
   uint64_t spare = load->free_blocks();
   if (!jobs_.empty()) {

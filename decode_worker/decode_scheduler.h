@@ -21,6 +21,7 @@
 #include "common/worker/compute_health.h"
 #include "common/worker/scheduler_events.h"
 #include "common/worker/worker_load.h"
+#include "decode_worker/batch_cap.h"
 #include "decode_worker/decode_job.h"
 #include "decode_worker/output_lengths.h"
 #include "decode_worker/peak_demand.h"
@@ -37,10 +38,11 @@ enum class Batching {
 
 struct DecodeOptions {
   WorkerEpoch epoch;
-  uint32_t blocks = 0;            // pool size
-  StepBudget budget;              // of prefill beside decode rows
-  uint32_t max_sequences = 64;    // choices accepted at once
-  double landing_fraction = 0.5;  // of the pool, for landings
+  uint32_t blocks = 0;                      // pool size
+  StepBudget budget;                        // of prefill beside decode rows
+  uint32_t max_sequences = 64;              // choices accepted at once
+  Duration tpot_target = Duration::zero();  // see BatchCap
+  double landing_fraction = 0.5;            // of the pool, for landings
   Batching batching = Batching::kContinuous;
   Duration landing_timeout = std::chrono::seconds(120);
   Duration retry_after = std::chrono::milliseconds(20);
@@ -152,6 +154,8 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
                     bool local, MonotonicTime now);
   // Empty, or why there is no room for this new attempt now.
   std::string WhyNoRoom(const DecodeJob& job) const;
+  // The next rows of all choices that were accepted and have not ended.
+  DecodeBatch AcceptedBatch() const;
   void OnVerified(DecodeJob& job, const transfer::LandingVerified& verified,
                   MonotonicTime now);
   absl::Status AppendSealed(DecodeJob& job, const v1::SealContents& seal);
@@ -235,6 +239,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   void CompleteLoad(v1::WorkerLoad* load) const override;
 
   const DecodeOptions options_;
+  const BatchCap cap_;
   absl::flat_hash_map<LandingId, JobId> landings_;  // not over
   ChunkPlanner chunks_;
   std::vector<Row> step_;   // of the step in flight

@@ -164,7 +164,7 @@ absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
   }
   const uint32_t fresh = std::min(job.credit, row.prefill_tokens);
   job.credit -= fresh;
-  accounts_.ReturnTokens(job.session, fresh);
+  accounts_.ReturnTokens(job.session, job.request.context_tokens, fresh);
   counters_.prefill_tokens += fresh;
   counters_.recomputed_tokens += row.prefill_tokens - fresh;
   if (job.branched) {

@@ -49,6 +49,10 @@ struct DecodeWorkerOptions : WorkerOptions {
                       "it is expected to save");
     parser->AddInteger("max-sequences", &settings.max_sequences, 1, 4096,
                        "answers in the batch or about to be");
+    parser->AddDuration("tpot-target", &settings.tpot_target,
+                        "answers join the batch as long as a step of all is "
+                        "predicted to end within this; 0 = up to "
+                        "max-sequences; default: step-target");
     parser->AddReal("landing-fraction", &settings.landing_fraction, 0.01, 1,
                     "of the pool, for KV on its way here");
     parser->AddDuration("landing-timeout", &settings.landing_timeout,
@@ -79,6 +83,9 @@ int Main(int argc, char** argv) {
                       "Receives prompts' KV and generates the answers.");
   options.Register(&parser);
   parser.ParseOrExit(argc, argv);
+  if (!parser.Given("tpot-target")) {
+    options.settings.tpot_target = options.step_target;
+  }
   options.settings.batching = options.batching == "static"
                                   ? decode::Batching::kStatic
                                   : decode::Batching::kContinuous;

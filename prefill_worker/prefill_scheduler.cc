@@ -70,7 +70,7 @@ void PrefillScheduler::Start(SessionId session, v1::StartPrefill start,
     refusal = job.status();
     cause = v1::FAILURE_CAUSE_REQUEST;
   }
-  accounts_.ReturnTokens(session, tokens);
+  accounts_.ReturnTokens(session, tokens, tokens);
   SendFailure(session, attempt, refusal, retryable, cause);
 }
 
@@ -186,7 +186,7 @@ void PrefillScheduler::FinishChunk(Job& job, const ChunkPlanner::Chunk& chunk,
   ++job.chunks;
   counters_.prefill_tokens += chunk.count;
   BATON_FAILPOINT("prefill.chunk");
-  accounts_.ReturnTokens(job.session, chunk.count);
+  accounts_.ReturnTokens(job.session, job.tokens, chunk.count);
   if (chunk.last) {
     FinishPrefill(job, result.draws, now);
   } else {
@@ -348,7 +348,7 @@ void PrefillScheduler::Close(Job& job, const absl::Status& failure,
   }
   chunks_.Remove(job.id);
   if (!BATON_MUTANT("credit_leak")) {
-    accounts_.ReturnTokens(job.session, job.tokens - job.computed);
+    accounts_.ReturnTokens(job.session, job.tokens, job.tokens - job.computed);
   }
   if (!failure.ok()) {
     SendFailure(job.session, job.attempt, failure, retryable, cause);
@@ -384,6 +384,7 @@ void PrefillScheduler::CompleteLoad(v1::WorkerLoad* load) const {
       static_cast<uint32_t>(jobs_.open() - waiting_.size()));
   load->set_waiting_sequences(static_cast<uint32_t>(waiting_.size()));
   load->set_queued_prefill_tokens(waiting_tokens_ + chunks_.tokens());
+  load->set_step_prompt_tokens(PromptTokensBeside({}));
 }
 
 }  // namespace baton::prefill

@@ -70,6 +70,7 @@ class AttemptScheduler {
     load.set_unhealthy(health_.WhyUnhealthy());
     load.set_draining(draining_ || !load.unhealthy().empty());
     load.set_steps(counters_.steps);
+    if (costs_.has_value()) SetCosts(*costs_, &load);
     CompleteLoad(&load);
     return load;
   }
@@ -140,6 +141,11 @@ class AttemptScheduler {
     RunNext(ProbePlan(probe_), now);
   }
 
+  // Tokens of a new prompt that may join a step with `others`.
+  uint32_t PromptTokensBeside(const StepShape& others) const {
+    return costs_.has_value() ? budget_.PromptTokens(*costs_, others, 0)
+                              : budget_.max_tokens;
+  }
   // The next chunks of waiting prompts, as many as may join what is planned.
   std::vector<ChunkPlanner::Chunk> NextChunks(ChunkPlanner* chunks,
                                               const StepPlan& plan) const {

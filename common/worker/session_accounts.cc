@@ -9,21 +9,30 @@ void SessionAccounts::Open(SessionId session) { accounts_[session] = {}; }
 
 void SessionAccounts::Close(SessionId session) { accounts_.erase(session); }
 
-void SessionAccounts::ReturnTokens(SessionId session, uint64_t tokens) {
+void SessionAccounts::ReturnTokens(SessionId session, uint64_t prompt,
+                                   uint64_t tokens) {
   auto it = accounts_.find(session);
-  if (it != accounts_.end()) it->second.returned += tokens;
+  if (it == accounts_.end()) return;
+  Account& account = it->second;
+  (prompt <= options_.step_token_budget ? account.short_prompts
+                                        : account.long_prompts)
+      .returned += tokens;
 }
 
 std::vector<SessionAccounts::Report> SessionAccounts::Due(
     const v1::WorkerLoad& load, MonotonicTime now) {
   std::vector<Report> due;
   if (accounts_.empty()) return due;
-  const uint64_t share = std::max<uint64_t>(
-      1, 2 * uint64_t{options_.step_token_budget} / accounts_.size());
+  const uint64_t step = load.step_prompt_tokens() > 0
+                            ? load.step_prompt_tokens()
+                            : options_.step_token_budget;
+  const uint64_t share = std::max<uint64_t>(1, 2 * step / accounts_.size());
   for (auto& [session, account] : accounts_) {
-    account.granted = std::max(account.granted, account.returned + share);
+    account.short_prompts.Grant(share);
+    account.long_prompts.Grant(share);
     Report report{session, load};
-    report.load.set_granted_prefill_tokens(account.granted);
+    report.load.set_granted_prefill_tokens(account.long_prompts.granted);
+    report.load.set_granted_short_prefill_tokens(account.short_prompts.granted);
     std::string bytes = report.load.SerializeAsString();
     account.changed = bytes != account.seen;
     const Duration age = now - account.reported_at;

@@ -1,6 +1,7 @@
 #ifndef BATON_COMMON_WORKER_SESSION_ACCOUNTS_H_
 #define BATON_COMMON_WORKER_SESSION_ACCOUNTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,11 +19,12 @@ namespace baton {
 // Credits: a session may start prompts while the tokens it has started in
 // total are below granted = returned + its share of two steps. Every prompt
 // token (replayed tokens included) is returned once: when it was computed, or
-// when its attempt ends before that.
+// when its attempt ends before that. Prompts that fit a step have a credit of
+// their own, so that long ones in progress do not hold them back.
 class SessionAccounts {
  public:
   struct Options {
-    uint32_t step_token_budget = 128;
+    uint32_t step_token_budget = 128;  // the longest short prompt
     Duration min_interval = std::chrono::milliseconds(2);
     Duration max_interval = std::chrono::seconds(1);
   };
@@ -33,15 +35,16 @@ class SessionAccounts {
   void Close(SessionId session);
   bool Has(SessionId session) const { return accounts_.contains(session); }
 
-  // Unknown sessions are ignored.
-  void ReturnTokens(SessionId session, uint64_t tokens);
+  // Of a prompt of `prompt` tokens. Unknown sessions are ignored.
+  void ReturnTokens(SessionId session, uint64_t prompt, uint64_t tokens);
 
   struct Report {
     SessionId session;
     v1::WorkerLoad load;
   };
-  // The reports to send now: `load`, completed with each session's grant,
-  // where it differs from what the session saw and min_interval has passed, or
+  // The reports to send now: `load`, completed with each session's grants (a
+  // step has load.step_prompt_tokens, or step_token_budget if that is 0), where
+  // it differs from what the session saw and min_interval has passed, or
   // max_interval has passed.
   std::vector<Report> Due(const v1::WorkerLoad& load, MonotonicTime now);
 
@@ -49,9 +52,15 @@ class SessionAccounts {
   MonotonicTime NextDeadline() const;
 
  private:
-  struct Account {
+  struct Credit {
     uint64_t returned = 0;
     uint64_t granted = 0;
+    void Grant(uint64_t share) {
+      granted = std::max(granted, returned + share);
+    }
+  };
+  struct Account {
+    Credit short_prompts, long_prompts;
     bool reported = false;
     bool changed = false;
     MonotonicTime reported_at;

@@ -91,6 +91,7 @@ class WorkerEngine {
         on_message_(std::move(on_message)),
         publish_(std::move(publish)),
         loop_timeout_(parts.loop_timeout),
+        step_tokens_(parts.step_tokens),
         driver_(
             Scheduler::Kind::kName, std::move(scheduler),
             [this, execute](Action action) {
@@ -148,7 +149,8 @@ class WorkerEngine {
     metrics_->Publish(scheduler.pool().ledger(), scheduler.counters(),
                       transfers_.counters());
     if (scheduler.costs().has_value()) {
-      metrics_->PublishCosts(*scheduler.costs());
+      metrics_->PublishCosts(*scheduler.costs(), scheduler.Load(),
+                             step_tokens_);
     }
   }
 
@@ -158,6 +160,7 @@ class WorkerEngine {
   const OnMessage on_message_;
   const std::function<void(const Scheduler&)> publish_;
   const Duration loop_timeout_;
+  const uint32_t step_tokens_;
   SchedulerDriver<Scheduler> driver_;
   transfer::TransferThread transfers_;
   StepDriver steps_;

@@ -13,4 +13,16 @@ v1::WorkerLoad LoadOf(const Ledger& ledger) {
   return load;
 }
 
+void SetCosts(const CostModel& costs, v1::WorkerLoad* load) {
+  const StepCosts& of = costs.costs();
+  v1::StepCosts& to = *load->mutable_step_costs();
+  to.set_fixed(of.fixed);
+  to.set_weights(of.weights);
+  to.set_row(of.row);
+  to.set_logit_row(of.logit_row);
+  to.set_kv_token(of.kv_token);
+  to.set_pair(of.pair);
+  load->set_prediction_error(costs.mean_absolute_error());
+}
+
 }  // namespace baton

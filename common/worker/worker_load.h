@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "proto/cluster.pb.h"
 
@@ -21,6 +22,8 @@ struct WorkerCounters {
 
 // The blocks of a worker's load report.
 v1::WorkerLoad LoadOf(const Ledger& ledger);
+// What a load report says of the worker's speed.
+void SetCosts(const CostModel& costs, v1::WorkerLoad* load);
 
 }  // namespace baton
 

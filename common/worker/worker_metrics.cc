@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/cost_model/throughput.h"
+
 namespace baton {
 namespace {
 
@@ -59,6 +61,18 @@ WorkerMetrics::WorkerMetrics(std::string role, std::string model)
       step_prediction_error_(metrics_.AddGauge(
           "baton_step_prediction_error_ratio",
           "Mean of |real / predicted - 1| over recent steps")),
+      free_rows_(metrics_.AddGauge(
+          "baton_free_rows", "Rows up to which a step costs as one row (T*)")),
+      predicted_prefill_rate_(metrics_.AddGauge(
+          "baton_predicted_prefill_tokens_per_second",
+          "Prompt tokens per second of full steps, as predicted")),
+      predicted_decode_step_(metrics_.AddGauge(
+          "baton_predicted_decode_step_seconds",
+          "A step with the sequences that run now, as predicted; 0 if none")),
+      sequence_limit_(metrics_.AddGauge(
+          "baton_sequence_limit",
+          "Choices that the batch may have within the TPOT target; 0 where "
+          "nothing decodes")),
       step_seconds_(metrics_.AddHistogram("baton_step_seconds",
                                           "Time of a forward pass", {},
                                           Metrics::SecondsBuckets())),
@@ -122,11 +136,20 @@ void WorkerMetrics::Publish(const Ledger& ledger,
           transfers.payload_bytes_sent + transfers.payload_bytes_received);
 }
 
-void WorkerMetrics::PublishCosts(const CostModel& costs) {
+void WorkerMetrics::PublishCosts(const CostModel& costs,
+                                 const v1::WorkerLoad& load,
+                                 uint32_t step_tokens) {
   for (size_t i = 0; i < kStepCostParts; ++i) {
     step_costs_[i]->Set(costs.costs().*kCostParts[i].cost);
   }
   step_prediction_error_.Set(costs.mean_absolute_error());
+  free_rows_.Set(costs.FreeRows());
+  predicted_prefill_rate_.Set(
+      PrefillTokensPerSecond(costs.costs(), step_tokens));
+  predicted_decode_step_.Set(DecodeStepSeconds(
+      costs.costs(), {load.sequence_limit() == 0 ? 0 : load.running_sequences(),
+                      load.running_positions()}));
+  sequence_limit_.Set(load.sequence_limit());
 }
 
 void WorkerMetrics::PublishSessions(size_t sessions) {

@@ -15,6 +15,7 @@
 #include "common/worker/step_plan.h"
 #include "common/worker/worker_load.h"
 #include "kv_transfer/transfer_core.h"
+#include "proto/cluster.pb.h"
 
 namespace baton {
 
@@ -30,7 +31,9 @@ class WorkerMetrics {
   void OnTransferDone(Duration elapsed);
   void Publish(const Ledger& ledger, const WorkerCounters& counters,
                const transfer::TransferCore::Counters& transfers);
-  void PublishCosts(const CostModel& costs);
+  // `load` is the report that goes to routers.
+  void PublishCosts(const CostModel& costs, const v1::WorkerLoad& load,
+                    uint32_t step_tokens);
   void PublishSessions(size_t sessions);
   void PublishMemory(const ProcessMemory& memory);
 
@@ -54,6 +57,10 @@ class WorkerMetrics {
   prometheus::Counter& cut_off_peers_;
   std::array<prometheus::Gauge*, kStepCostParts> step_costs_;
   prometheus::Gauge& step_prediction_error_;
+  prometheus::Gauge& free_rows_;
+  prometheus::Gauge& predicted_prefill_rate_;
+  prometheus::Gauge& predicted_decode_step_;
+  prometheus::Gauge& sequence_limit_;
   prometheus::Histogram& step_seconds_;
   prometheus::Histogram& batch_rows_;
   prometheus::Histogram& batch_sequences_;

@@ -194,9 +194,15 @@ absl::Status AdmissionQueue::ExpiredError(MonotonicTime now) {
                    now);
 }
 
+std::optional<double> AdmissionQueue::DrainRate(MonotonicTime now) {
+  const std::optional<double> seen = drain_.Rate(now);
+  if (seen.has_value() || expected_rate_ <= 0) return seen;
+  return expected_rate_;
+}
+
 Duration AdmissionQueue::RetryDelay(MonotonicTime now) {
   Duration delay = kMinRetryDelay;
-  if (const std::optional<double> rate = drain_.Rate(now)) {
+  if (const std::optional<double> rate = DrainRate(now)) {
     delay = TimeFor(total_.tokens, *rate);
   } else if (expiry_.earliest() != kNever) {
     delay = now - (expiry_.earliest() - limits_.max_age);  // age of the oldest

@@ -95,6 +95,9 @@ class AdmissionQueue {
   void Served(uint64_t tokens, MonotonicTime now) {
     drain_.Served(tokens, now);
   }
+  // Prompt tokens per second that the workers are predicted to compute, 0 if
+  // that is not known: what counts until enough was seen.
+  void Expect(double tokens_per_s) { expected_rate_ = tokens_per_s; }
 
   // One look through the queue in the order of service. Items may be removed
   // meanwhile; what is added may be missed.
@@ -169,6 +172,8 @@ class AdmissionQueue {
   std::string WhyFull(const Item& item, const Amount& total) const;
   // What has to go to make room for `item`; empty when nothing may.
   std::vector<WorkId> RoomFor(const Item& item) const;
+  // Tokens per second, > 0.
+  std::optional<double> DrainRate(MonotonicTime now);
   uint64_t LeastService() const;  // of those who wait
   absl::Status Exhausted(std::string_view why, MonotonicTime now);
 
@@ -176,6 +181,7 @@ class AdmissionQueue {
   Jitter jitter_;
   ServiceCounters counters_;
   DrainEstimate drain_;
+  double expected_rate_ = 0;
   absl::flat_hash_map<WorkId, Item> items_;
   absl::flat_hash_map<TenantId, TenantWork> waiting_;
   // Tenants with work in a band, the least served first.

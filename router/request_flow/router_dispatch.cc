@@ -16,6 +16,9 @@ namespace {
 
 // Work that no place can take now may be overtaken; a pass looks at so much.
 constexpr int kMaxBlockedPerPass = 64;
+// But not for longer where it needs several places at once: from then on those
+// that come free are for it.
+constexpr Duration kOvertaken = std::chrono::seconds(2);
 constexpr Duration kUnavailableRetry = std::chrono::seconds(1);
 // A token generated is as much service as so many of a prompt.
 constexpr uint64_t kOutputWeight = 2;
@@ -241,7 +244,7 @@ void RouterCore::Unbook(const Attempt& attempt, MonotonicTime deadline) {
     Release(&computer->outstanding_prefill_tokens, tokens);
     if (!attempt.alone()) Release(&computer->outstanding_attempts, 1u);
   }
-  if (!attempt.prefill_started) Release(&computer->started_tokens, tokens);
+  if (!attempt.prefill_started) computer->credit.Undo(tokens, computer->hello);
 }
 
 void RouterCore::JudgePace(const Attempt& attempt, const Booking& booking,
@@ -413,6 +416,10 @@ void RouterCore::DispatchQueue() {
     const std::vector<Candidate> places =
         CandidatesFor(placement, workers_.views(), rules, now_);
     if (places.empty()) {
+      if (now_ - item.since >= kOvertaken &&
+          WaitsForPlaces(placement, workers_.views())) {
+        return;
+      }
       ++blocked;
       continue;
     }
@@ -473,7 +480,7 @@ void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
   decode->outstanding_kv_tokens += tokens;
   decode->outstanding_choices += choices;
   computer->outstanding_prefill_tokens += tokens;
-  computer->started_tokens += tokens;
+  computer->credit.Start(tokens, computer->hello);
   for (WorkerView* worker : {decode, computer}) {
     ++worker->placements;
     ++worker->outstanding_attempts;

@@ -57,11 +57,16 @@ void RouterCore::On(SessionDown event) {
 void RouterCore::OnLoad(WorkerView* worker, const v1::WorkerLoad& load) {
   const WorkerState before = worker->state;
   if (load.steps() != worker->load.steps()) progress_.Moved(now_);
-  WorkerTable::ApplyLoad(worker, load, now_);
+  if (absl::Status status = WorkerTable::ApplyLoad(worker, load, now_);
+      !status.ok()) {
+    Break(worker, status);
+    return;
+  }
   if (worker->state != before) {
     ++counters_.worker_changes;
     sweep_ = true;
   }
+  queue_.Expect(workers_.PrefillTokensPerSecond());
   dispatch_ = true;
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cost_model/throughput.h"
 #include "common/tokens/token.h"
 #include "router/routing/candidates.h"
+#include "router/routing/worker_speed.h"
 
 namespace baton::router {
 namespace {
@@ -81,7 +84,8 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
   worker->last_sequence = 1;
   worker->last_event = now;
   worker->last_step = now;
-  worker->started_tokens = 0;
+  worker->costs.reset();
+  worker->credit = {};
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
   worker->outstanding_attempts = 0;
@@ -148,15 +152,18 @@ absl::Status WorkerTable::CountEvent(WorkerView* worker, uint64_t sequence,
   return absl::OkStatus();
 }
 
-void WorkerTable::ApplyLoad(WorkerView* worker, const v1::WorkerLoad& load,
-                            MonotonicTime now) {
+absl::Status WorkerTable::ApplyLoad(WorkerView* worker,
+                                    const v1::WorkerLoad& load,
+                                    MonotonicTime now) {
+  BATON_ASSIGN_OR_RETURN(worker->costs, StepCostsOf(load));
   if (load.steps() != worker->load.steps()) worker->last_step = now;
   worker->load = load;
-  if (worker->state == WorkerState::kIncompatible) return;
+  if (worker->state == WorkerState::kIncompatible) return absl::OkStatus();
   worker->detail = load.unhealthy().substr(0, kMaxDetailBytes);
   worker->state = !load.unhealthy().empty() ? WorkerState::kUnhealthy
                   : load.draining()         ? WorkerState::kDraining
                                             : WorkerState::kReady;
+  return absl::OkStatus();
 }
 
 bool WorkerTable::Expected(v1::WorkerRole role, MonotonicTime now) const {
@@ -192,7 +199,7 @@ bool WorkerTable::Complete(MonotonicTime now) const {
 
 bool WorkerTable::AnyCredit() const {
   return std::any_of(views_.begin(), views_.end(), [](const WorkerView* view) {
-    return view->healthy() && view->has_credit();
+    return view->healthy() && view->has_any_credit();
   });
 }
 
@@ -218,6 +225,20 @@ uint64_t WorkerTable::MaxKvBlocks() const {
 
 uint32_t WorkerTable::MaxSequences() const {
   return LargestAtDecode(&v1::WorkerHello::max_sequences);
+}
+
+double WorkerTable::PrefillTokensPerSecond() const {
+  double prefill = 0, decode = 0;
+  for (const WorkerView* view : views_) {
+    if (!view->healthy() || !view->costs.has_value()) continue;
+    const double rate = baton::PrefillTokensPerSecond(
+        *view->costs, std::max(view->hello.step_token_budget(), 1u));
+    const bool always =
+        view->role == v1::WORKER_ROLE_PREFILL ||
+        view->hello.disaggregation() == v1::DISAGGREGATION_NEVER;
+    (always ? prefill : decode) += rate;
+  }
+  return prefill > 0 ? prefill : decode;
 }
 
 void WorkerTable::RebuildViews() {

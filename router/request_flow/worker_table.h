@@ -43,8 +43,9 @@ class WorkerTable {
   // Not OK: events were lost or repeated.
   static absl::Status CountEvent(WorkerView* worker, uint64_t sequence,
                                  MonotonicTime now);
-  static void ApplyLoad(WorkerView* worker, const v1::WorkerLoad& load,
-                        MonotonicTime now);
+  // Not OK: it says what cannot be.
+  static absl::Status ApplyLoad(WorkerView* worker, const v1::WorkerLoad& load,
+                                MonotonicTime now);
 
   absl::Span<const WorkerView* const> views() const { return views_; }
   // A worker of this role may still appear for the first time.
@@ -57,6 +58,9 @@ class WorkerTable {
   uint32_t MaxContextTokens() const;
   uint64_t MaxKvBlocks() const;
   uint32_t MaxSequences() const;
+  // Of all healthy workers that prefill, by their costs; 0 when none tells
+  // them.
+  double PrefillTokensPerSecond() const;
 
  private:
   void RebuildViews();

@@ -79,16 +79,24 @@ bool RefusedUntilLater(const PlacementRequest& request, WorkerIndex decode,
 // As far as this router knows; refused there, the work would have to wait while
 // others take the next place.
 bool HasPlaces(const WorkerView& decode, const PlacementRequest& request) {
-  return decode.outstanding_choices + request.choices <=
-         decode.hello.max_sequences();
+  return decode.outstanding_choices == 0 ||
+         decode.outstanding_choices + request.choices <= decode.SequenceLimit();
+}
+
+// Its KV is cheaper made where it is needed than sent there: it fits a step
+// beside the decode rows.
+bool CheapAt(const WorkerView& decode, const PlacementRequest& request) {
+  const uint32_t step = decode.load.step_prompt_tokens();
+  return request.prefill_tokens <= decode.hello.local_prefill_max_tokens() &&
+         (step == 0 || request.prefill_tokens <= step);
 }
 
 bool CanStartNow(const PlacementRequest& request, const Candidate& candidate,
                  const PlacementRules& rules, MonotonicTime now) {
   const WorkerView& computing =
       candidate.prefill != nullptr ? *candidate.prefill : *candidate.decode;
-  return computing.has_credit() && computing.Admits(now) &&
-         candidate.decode->Admits(now) &&
+  return computing.has_credit(request.prefill_tokens) &&
+         computing.Admits(now) && candidate.decode->Admits(now) &&
          HasPlaces(*candidate.decode, request) &&
          now - computing.last_event <= rules.quiet_after &&
          now - candidate.decode->last_event <= rules.quiet_after &&
@@ -104,7 +112,7 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
     return;
   }
   if (hello.disaggregation() == v1::DISAGGREGATION_AUTO && !request.pair &&
-      request.prefill_tokens <= hello.local_prefill_max_tokens()) {
+      CheapAt(decode, request)) {
     places->push_back({nullptr, &decode, kShortPrompt});
     return;
   }
@@ -162,6 +170,21 @@ Servability ServabilityOf(absl::Span<const WorkerView* const> workers,
     best = std::max(best, ServabilityAt(*worker, request));
   }
   return best;
+}
+
+bool WaitsForPlaces(const PlacementRequest& request,
+                    absl::Span<const WorkerView* const> workers) {
+  if (request.choices <= 1) return false;
+  bool full = false;
+  for (const WorkerView* worker : workers) {
+    if (worker->role != v1::WORKER_ROLE_DECODE ||
+        ServabilityAt(*worker, request) != Servability::kNow) {
+      continue;
+    }
+    if (HasPlaces(*worker, request)) return false;
+    full = true;
+  }
+  return full;
 }
 
 std::vector<Candidate> CandidatesFor(

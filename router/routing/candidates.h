@@ -71,7 +71,8 @@ std::string WhyUnpaired(const WorkerView& worker,
 //    it has one;
 //  - `never` decode workers serve alone; the others are paired, and serve alone
 //    when no prefill worker is ready (or expected) that they MayPair with, and
-//    `auto` ones when the prompt is short;
+//    `auto` ones when the prompt is short and fits a step beside what the
+//    worker decodes, by its own prediction;
 //  - places that failed this request before only when there is no better one,
 //    even if the better one has to be waited for;
 //  - start credit, places in the batch, no refusal that still holds, no quiet
@@ -80,6 +81,11 @@ std::vector<Candidate> CandidatesFor(
     const PlacementRequest& request,
     absl::Span<const WorkerView* const> workers, const PlacementRules& rules,
     MonotonicTime now);
+
+// The request has several choices, and all that it lacks is places for them at
+// once: others with fewer could overtake it for ever.
+bool WaitsForPlaces(const PlacementRequest& request,
+                    absl::Span<const WorkerView* const> workers);
 
 }  // namespace baton::router
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "router/routing/policy.h"
@@ -5,23 +7,106 @@
 namespace baton::router {
 namespace {
 
-using Order = std::tuple<uint64_t, uint64_t, WorkerIndex, WorkerIndex>;
+// Workers whose speeds differ by less are taken for equally fast: which of
+// two equal ones measured a little better says nothing.
+constexpr double kAlike = 1.25;
+// What an answer is taken to have at most; most are far below their limit.
+constexpr uint64_t kAnswerTokens = 64;
+constexpr DecodeBatch kUsualBatch = {.sequences = 8, .positions = 8 * 512};
 
-Order OrderOf(const Candidate& candidate) {
+const WorkerView& PrefillOf(const Candidate& candidate) {
+  return candidate.prefill == nullptr ? *candidate.decode : *candidate.prefill;
+}
+
+uint32_t StepTokensOf(const WorkerView& worker) {
+  return std::max(worker.hello.step_token_budget(), 1u);
+}
+
+// Smallest and largest of a positive quantity.
+struct Range {
+  double least = 0, most = 0;
+  void Add(double value) {
+    least = least == 0 ? value : std::min(least, value);
+    most = std::max(most, value);
+  }
+  bool alike() const { return most <= kAlike * least; }
+};
+
+// The expected seconds of an answer in each place, by what the workers say of
+// their costs.
+class Forecast {
+ public:
+  // Nothing unless all of them say it: seconds and tokens do not compare.
+  static std::optional<Forecast> Of(absl::Span<const Candidate> candidates) {
+    Forecast forecast;
+    for (const Candidate& candidate : candidates) {
+      const WorkerView& prefill = PrefillOf(candidate);
+      if (!prefill.costs.has_value() || !candidate.decode->costs.has_value()) {
+        return std::nullopt;
+      }
+      forecast.prefill_.Add(SpeedOf(prefill));
+      forecast.decode_.Add(StepOf(*candidate.decode));
+    }
+    return forecast;
+  }
+
+  // Until the first token, and from there to the last.
+  double Seconds(const PlacementRequest& request,
+                 const Candidate& candidate) const {
+    const WorkerView& prefill = PrefillOf(candidate);
+    const WorkerView& decode = *candidate.decode;
+    const double tokens = static_cast<double>(prefill.PrefillBacklogTokens() +
+                                              request.prefill_tokens);
+    const double speed = prefill_.alike() ? prefill_.most : SpeedOf(prefill);
+    const uint64_t answer =
+        std::min(request.context_tokens -
+                     std::min(request.context_tokens, request.prefill_tokens),
+                 kAnswerTokens);
+    const double own_step = DecodeStepSeconds(
+        *decode.costs,
+        decode.Decoding().With(request.choices, request.prefill_tokens));
+    const double step =
+        decode_.alike() ? own_step * decode_.least / StepOf(decode) : own_step;
+    return tokens / speed + static_cast<double>(answer) * step;
+  }
+
+ private:
+  static double SpeedOf(const WorkerView& worker) {
+    return PrefillTokensPerSecond(*worker.costs, StepTokensOf(worker));
+  }
+  static double StepOf(const WorkerView& worker) {
+    return DecodeStepSeconds(*worker.costs, kUsualBatch);
+  }
+
+  Range prefill_;  // tokens per second
+  Range decode_;   // seconds of a usual step
+};
+
+using Order = std::tuple<double, uint64_t, WorkerIndex, WorkerIndex>;
+
+Order OrderOf(const PlacementRequest& request, const Candidate& candidate,
+              const std::optional<Forecast>& forecast) {
   const WorkerView& decode = *candidate.decode;
-  const WorkerView& prefill =
-      candidate.prefill == nullptr ? decode : *candidate.prefill;
-  return {prefill.PrefillBacklogTokens() + decode.KvTokensInUse(),
-          prefill.placements + decode.placements, prefill.index, decode.index};
+  const WorkerView& prefill = PrefillOf(candidate);
+  const double load = forecast.has_value()
+                          ? forecast->Seconds(request, candidate)
+                          : static_cast<double>(prefill.PrefillBacklogTokens() +
+                                                decode.KvTokensInUse());
+  return {load, prefill.placements + decode.placements, prefill.index,
+          decode.index};
 }
 
 class LeastLoaded final : public RoutingPolicy {
  public:
-  size_t Choose(const PlacementRequest&,
+  size_t Choose(const PlacementRequest& request,
                 absl::Span<const Candidate> candidates) override {
+    const std::optional<Forecast> forecast = Forecast::Of(candidates);
     size_t best = 0;
     for (size_t i = 1; i < candidates.size(); ++i) {
-      if (OrderOf(candidates[i]) < OrderOf(candidates[best])) best = i;
+      if (OrderOf(request, candidates[i], forecast) <
+          OrderOf(request, candidates[best], forecast)) {
+        best = i;
+      }
     }
     return best;
   }

@@ -25,8 +25,11 @@ class RoutingPolicy {
 
 // Takes prefill and decode workers in turn, whatever their load.
 std::unique_ptr<RoutingPolicy> MakeRoundRobin();
-// The least work in tokens: prompt tokens waiting at the prefill worker, KV
-// tokens in use at the decode worker. Equal load: the one used less so far.
+// Where the answer is expected soonest by the costs that the workers measured:
+// the prompt tokens that wait at the prefill worker and its own, then steps of
+// the decode worker's batch with it. Where a worker does not tell its costs,
+// the least work in tokens: waiting to be prefilled, and of KV in use. Equal
+// load: the one used less so far.
 std::unique_ptr<RoutingPolicy> MakeLeastLoaded();
 
 // "round_robin" or "least_loaded"; INVALID_ARGUMENT names what is allowed.

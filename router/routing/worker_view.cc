@@ -38,6 +38,18 @@ uint64_t WorkerView::KvTokensInUse() const {
   return std::max<uint64_t>(outstanding_kv_tokens, blocks * kBlockTokens);
 }
 
+uint64_t WorkerView::SequenceLimit() const {
+  const uint64_t most = hello.max_sequences();
+  return load.sequence_limit() == 0
+             ? most
+             : std::min<uint64_t>(most, load.sequence_limit());
+}
+
+DecodeBatch WorkerView::Decoding() const {
+  return {std::max(load.running_sequences(), outstanding_choices),
+          std::max<uint64_t>(load.running_positions(), outstanding_kv_tokens)};
+}
+
 bool WorkerView::Admits(MonotonicTime now) const {
   switch (breaker.state()) {
     case CircuitBreaker::State::kOpen:

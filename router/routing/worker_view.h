@@ -7,10 +7,13 @@
 #include <string_view>
 
 #include "common/base/monotonic_time.h"
+#include "common/cost_model/cost_model.h"
+#include "common/cost_model/throughput.h"
 #include "proto/cluster.pb.h"
 #include "router/routing/circuit_breaker.h"
 #include "router/routing/concurrency_limit.h"
 #include "router/routing/slow_start.h"
+#include "router/routing/start_credit.h"
 #include "router/routing/transfer_blame.h"
 #include "router/routing/worker_index.h"
 
@@ -39,10 +42,12 @@ struct WorkerView {
 
   v1::WorkerHello hello;
   v1::WorkerLoad load;
-  uint64_t last_sequence = 0;   // of events on this session
-  MonotonicTime last_event;     // anything on this session
-  MonotonicTime last_step;      // load.steps last moved
-  uint64_t started_tokens = 0;  // counted against the grant, this session
+  uint64_t last_sequence = 0;  // of events on this session
+  MonotonicTime last_event;    // anything on this session
+  MonotonicTime last_step;     // load.steps last moved
+  // Of its steps, while it says what they cost.
+  std::optional<StepCosts> costs{};
+  StartCredit credit;  // this session
   // Of this router's attempts now here: tokens yet to be computed, and tokens
   // whose KV is or will be here.
   uint64_t outstanding_prefill_tokens = 0;
@@ -69,10 +74,14 @@ struct WorkerView {
   }
   // Breaker, slow start and concurrency have nothing against one more attempt.
   bool Admits(MonotonicTime now) const;
-  // May start another prefill, whatever its size (cluster.proto, WorkerLoad).
-  bool has_credit() const {
-    return started_tokens < load.granted_prefill_tokens();
+  bool has_credit(uint64_t tokens) const {
+    return credit.Has(tokens, hello, load);
   }
+  bool has_any_credit() const { return credit.Any(load); }
+  // Choices that a decode worker takes at once as things are.
+  uint64_t SequenceLimit() const;
+  // What it decodes now, of all routers as far as known.
+  DecodeBatch Decoding() const;
   // Prompt tokens waiting for computation, of all routers as far as known.
   uint64_t PrefillBacklogTokens() const;
   // KV tokens that sequences hold or will hold, of all routers as far as known.

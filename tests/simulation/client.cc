@@ -174,7 +174,8 @@ void Client::Finished(const absl::Status& status, MonotonicTime now) {
     case absl::StatusCode::kResourceExhausted:
       // Hurried clients may be told at once that they would be late.
       if (!plan_.patient &&
-          absl::StartsWith(status.message(), "queue: too late to start")) {
+          (absl::StartsWith(status.message(), "queue: too late to start") ||
+           absl::StartsWith(status.message(), "queue: the deadline might"))) {
         return;
       }
       if (promise_.success && !cancelled &&

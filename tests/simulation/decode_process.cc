@@ -17,6 +17,7 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   options.budget = {shape.step_token_budget, shape.step_target};
   options.costs = shape.costs();
   options.max_sequences = shape.max_sequences;
+  options.tpot_target = shape.tpot_target;
   options.batching = shape.static_batching ? decode::Batching::kStatic
                                            : decode::Batching::kContinuous;
   options.landing_timeout = shape.landing_timeout;

@@ -348,7 +348,7 @@ void RouterProcess::Received(size_t place, Event event) {
   if (!session.up) {
     session.up = true;
     session.step_tokens = event.hello().step_token_budget();
-    session.started_tokens = session.granted_tokens = 0;
+    session.short_prompts = session.long_prompts = {};
     Handle(router::SessionUp{IndexOf(place), directory_->role(place),
                              event.hello()});
     return;
@@ -356,7 +356,10 @@ void RouterProcess::Received(size_t place, Event event) {
   TraceMessage(place, "->", event);
   Observe(event);
   if (event.has_load()) {
-    session.granted_tokens = event.load().granted_prefill_tokens();
+    const v1::WorkerLoad& load = event.load();
+    session.long_prompts.granted = load.granted_prefill_tokens();
+    session.short_prompts.granted = load.granted_short_prefill_tokens();
+    session.next_step_tokens = load.step_prompt_tokens();
   }
   if constexpr (std::is_same_v<Event, v1::PrefillEvent>) {
     Handle(router::PrefillMessage{IndexOf(place), std::move(event)});
@@ -379,11 +382,15 @@ void RouterProcess::Lost(size_t place, std::string_view why) {
 std::string RouterProcess::Starved() const {
   for (size_t place = 0; place < sessions_.size(); ++place) {
     const Session& session = sessions_[place];
-    if (session.up && session.granted_tokens <
-                          session.started_tokens + session.step_tokens / 2) {
-      return StrCat(name(), " may start ", session.granted_tokens,
-                    " tokens at ", "place ", place, " and has started ",
-                    session.started_tokens);
+    if (!session.up) continue;
+    for (const auto* credit : {&session.short_prompts, &session.long_prompts}) {
+      if (credit->granted >= credit->started + session.next_step_tokens / 2) {
+        continue;
+      }
+      return StrCat(name(), " may start ", credit->granted,
+                    credit == &session.short_prompts ? " short" : " long",
+                    " prompts' tokens at place ", place, " and has started ",
+                    credit->started);
     }
   }
   return "";
@@ -391,8 +398,12 @@ std::string RouterProcess::Starved() const {
 
 void RouterProcess::Started(Session* session,
                             const v1::SequenceSpec& sequence) {
-  session->started_tokens += sequence.prompt_token_ids_size() +
-                             sequence.choices(0).generated_token_ids_size();
+  const auto tokens =
+      static_cast<uint64_t>(sequence.prompt_token_ids_size() +
+                            sequence.choices(0).generated_token_ids_size());
+  (tokens <= session->step_tokens ? session->short_prompts
+                                  : session->long_prompts)
+      .started += tokens;
 }
 
 // A request's sampling seed is its own, so a spec tells whose it is.

@@ -72,9 +72,14 @@ class RouterProcess : public Process {
     bool member = true;
     uint64_t memberships = 1;
     bool up = false;
-    uint64_t step_tokens = 0;
-    uint64_t started_tokens = 0;
-    uint64_t granted_tokens = 0;
+    uint64_t step_tokens = 0;  // at most
+    // Prompts of at most, and of more than step_tokens.
+    struct Credit {
+      uint64_t started = 0;
+      uint64_t granted = 0;
+    };
+    Credit short_prompts, long_prompts;
+    uint64_t next_step_tokens = 0;
     std::shared_ptr<PrefillStream> prefill;
     std::shared_ptr<DecodeStream> decode;
   };

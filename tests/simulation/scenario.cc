@@ -82,6 +82,8 @@ WorkerShape DrawWorker(const WorkloadShape& workload, Random* random) {
   shape.row_time = random->Between(microseconds(5), microseconds(200));
   if (random->Chance(0.5)) {
     shape.step_target = random->Between(microseconds(100), milliseconds(10));
+    // Of eight choices: a cluster has to be able to serve its load.
+    shape.tpot_target = shape.step_time + 8 * shape.row_time;
   }
   return shape;
 }

@@ -37,6 +37,7 @@ struct WorkerShape {
   Duration step_time = std::chrono::milliseconds(1);
   Duration row_time = std::chrono::microseconds(50);
   Duration step_target = Duration::zero();  // see StepBudget
+  Duration tpot_target = Duration::zero();  // see decode::BatchCap
 
   // Of these steps.
   CostModel costs() const;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "tests/unit/decode_worker/scheduler_harness.h"
 
 namespace baton::decode {
@@ -284,6 +287,60 @@ TEST(DecodeSchedulerStatic, NewBatchStartsWhenTheOldOneIsEmpty) {
   EXPECT_EQ(steps, 4);
   EXPECT_EQ(h.step->spans.size(), 2u) << "attempts 2 and 3 together";
   h.FinishAllSteps();
+  EXPECT_TRUE(h.AllFree());
+}
+
+// Steps that take a millisecond and one more for each row.
+CostModel MillisecondPerRow() {
+  std::vector<CostModel::Probe> probes;
+  for (StepShape& step : CostModel::Probes(128, 1024)) {
+    const double seconds = 1e-3 + 1e-3 * step.rows();
+    probes.push_back({std::move(step), seconds});
+  }
+  return CostModel(probes);
+}
+
+TEST(DecodeSchedulerBatchCap, MoreChoicesThanTheTargetAllowsAreRefused) {
+  DecodeOptions options = SchedulerHarness::Options();
+  options.costs = MillisecondPerRow();
+  options.tpot_target = milliseconds(6);
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  EXPECT_GT(h.scheduler.Load().sequence_limit(), 3u);
+  EXPECT_LT(h.scheduler.Load().sequence_limit(), 7u);
+  uint32_t accepted = 0;
+  for (uint64_t attempt = 1; attempt <= 8; ++attempt) {
+    h.Reserve(1, attempt, toy::MakeSpec(10, 20));
+    const auto events = h.TakeEvents(1);
+    ASSERT_THAT(events, SizeIs(1));
+    if (events[0].has_reserved()) {
+      ++accepted;
+    } else {
+      EXPECT_THAT(events[0].refused().reason(), HasSubstr("step: "));
+    }
+  }
+  EXPECT_EQ(accepted, h.scheduler.Load().sequence_limit());
+}
+
+TEST(DecodeSchedulerBatchCap, AChoiceThatEndsMakesRoomForTheNext) {
+  DecodeOptions options = SchedulerHarness::Options();
+  options.costs = MillisecondPerRow();
+  options.tpot_target = milliseconds(1);  // for one, as nothing meets it
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  EXPECT_EQ(h.scheduler.Load().sequence_limit(), 1u);
+  h.Serve(1, 1, toy::MakeSpec(10, 3, 4));
+  EXPECT_EQ(h.scheduler.Load().waiting_sequences(), 4u)
+      << "alone, all choices of a request go together";
+  h.Serve(1, 2, toy::MakeSpec(10, 3));
+  EXPECT_TRUE(h.TakeEvents(1).back().has_refused());
+  h.FinishStep();
+  EXPECT_EQ(h.scheduler.Load().running_positions(), 4u * 11);
+  h.FinishAllSteps();
+  h.TakeEvents(1);
+  h.Serve(1, 2, toy::MakeSpec(10, 3));
+  h.FinishAllSteps();
+  EXPECT_TRUE(h.TakeEvents(1).back().has_done());
   EXPECT_TRUE(h.AllFree());
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "tests/unit/prefill_worker/scheduler_harness.h"
 
 namespace baton::prefill {
@@ -127,6 +130,53 @@ TEST_F(PrefillSchedulerTest, ShortPromptPassesALongOne) {
   auto events = h.TakeEvents(1);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].first_tokens().attempt_id(), 2u);
+}
+
+TEST_F(PrefillSchedulerTest, ShortPromptsPassAnyNumberOfLongOnesTogether) {
+  for (uint64_t attempt = 1; attempt <= 3; ++attempt) {
+    h.Start(1, attempt, toy::MakeSpec(200, 10));
+  }
+  h.FinishStep();
+  h.FinishStep();
+  h.Start(1, 11, toy::MakeSpec(6, 10));
+  h.Start(1, 12, toy::MakeSpec(7, 10));
+  h.Start(1, 13, toy::MakeSpec(8, 10));
+  h.TakeEvents(1);
+  h.FinishStep();  // a chunk of a long one, as they came
+  EXPECT_THAT(h.TakeEvents(1), SizeIs(0));
+  EXPECT_THAT(h.step->spans, SizeIs(4)) << "the short ones, and a long one";
+  h.FinishStep();
+  EXPECT_THAT(h.TakeEvents(1), SizeIs(3)) << "their first tokens";
+}
+
+TEST_F(PrefillSchedulerTest, ACancelEndsTheWorkWithTheChunkThatRuns) {
+  h.Start(1, 1, toy::MakeSpec(200, 10));
+  h.FinishStep();
+  const uint64_t steps = h.scheduler.counters().steps;
+  h.Cancel(1, 1);
+  h.FinishStep();
+  EXPECT_FALSE(h.step.has_value());
+  EXPECT_EQ(h.scheduler.counters().steps, steps);
+}
+
+TEST_F(PrefillSchedulerTest, CreditIsTwoStepsAsTheyArePredicted) {
+  PrefillOptions options = SchedulerHarness::Options();
+  std::vector<CostModel::Probe> probes;
+  for (StepShape& step : CostModel::Probes(32, 1024)) {
+    const double seconds = 1e-3 * step.rows();
+    probes.push_back({std::move(step), seconds});
+  }
+  options.costs = CostModel(probes);
+  options.budget.target = milliseconds(20);
+  SchedulerHarness slow(options);
+  slow.OpenSession(1);
+  const v1::WorkerLoad load = slow.scheduler.Load();
+  EXPECT_GE(load.step_prompt_tokens(), 16u);
+  EXPECT_LT(load.step_prompt_tokens(), 24u) << "a millisecond each, in 20";
+  EXPECT_EQ(slow.loads[SessionId(1)].granted_prefill_tokens(),
+            2 * load.step_prompt_tokens());
+  EXPECT_EQ(slow.loads[SessionId(1)].granted_short_prefill_tokens(),
+            2 * load.step_prompt_tokens());
 }
 
 TEST_F(PrefillSchedulerTest, PromptsWaitForBlocksInOrder) {

@@ -19,13 +19,20 @@ class SchedulerHarness
  public:
   explicit SchedulerHarness(uint32_t blocks = 64, uint32_t budget = 32,
                             uint32_t max_attempts = 1024)
+      : SchedulerHarness(Options(blocks, budget, max_attempts)) {}
+  explicit SchedulerHarness(PrefillOptions options)
       : toy::SchedulerHarness<SchedulerHarness, PrefillScheduler>(
-            PrefillScheduler({.epoch = WorkerEpoch(7),
-                              .blocks = blocks,
-                              .budget = {.max_tokens = budget},
-                              .max_attempts = max_attempts,
-                              .limits = toy::Limits(),
-                              .vocabulary = toy::MakeVocabulary()})) {}
+            PrefillScheduler(std::move(options))) {}
+
+  static PrefillOptions Options(uint32_t blocks = 64, uint32_t budget = 32,
+                                uint32_t max_attempts = 1024) {
+    return {.epoch = WorkerEpoch(7),
+            .blocks = blocks,
+            .budget = {.max_tokens = budget},
+            .max_attempts = max_attempts,
+            .limits = toy::Limits(),
+            .vocabulary = toy::MakeVocabulary()};
+  }
 
   struct Transfer {
     JobId job;

@@ -15,10 +15,35 @@ TEST(SessionAccounts, GrantIsTwoStepsBeyondWhatWasReturned) {
   auto due = accounts.Due({}, kStart);
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].load.granted_prefill_tokens(), 128u);
-  accounts.ReturnTokens(SessionId(1), 100);
+  accounts.ReturnTokens(SessionId(1), 100, 100);
   due = accounts.Due({}, kStart + milliseconds(10));
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].load.granted_prefill_tokens(), 228u);
+}
+
+TEST(SessionAccounts, ShortPromptsHaveTheirOwnCredit) {
+  SessionAccounts accounts({.step_token_budget = 64});
+  accounts.Open(SessionId(1));
+  accounts.Due({}, kStart);
+  accounts.ReturnTokens(SessionId(1), 64, 10);
+  accounts.ReturnTokens(SessionId(1), 65, 20);
+  const auto due = accounts.Due({}, kStart + milliseconds(10));
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].load.granted_short_prefill_tokens(), 138u);
+  EXPECT_EQ(due[0].load.granted_prefill_tokens(), 148u);
+}
+
+TEST(SessionAccounts, AGrantIsWorthTwoStepsAsTheyArePredicted) {
+  SessionAccounts accounts({.step_token_budget = 64});
+  accounts.Open(SessionId(1));
+  v1::WorkerLoad load;
+  load.set_step_prompt_tokens(24);
+  auto due = accounts.Due(load, kStart);
+  EXPECT_EQ(due[0].load.granted_prefill_tokens(), 48u);
+  EXPECT_EQ(due[0].load.granted_short_prefill_tokens(), 48u);
+  load.set_step_prompt_tokens(32);
+  due = accounts.Due(load, kStart + milliseconds(10));
+  EXPECT_EQ(due[0].load.granted_prefill_tokens(), 64u);
 }
 
 TEST(SessionAccounts, SessionsShareAndAGrantIsNeverTakenBack) {
@@ -30,10 +55,10 @@ TEST(SessionAccounts, SessionsShareAndAGrantIsNeverTakenBack) {
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].session, SessionId(2));
   EXPECT_EQ(due[0].load.granted_prefill_tokens(), 64u);
-  accounts.ReturnTokens(SessionId(1), 50);
+  accounts.ReturnTokens(SessionId(1), 100, 50);
   EXPECT_TRUE(accounts.Due({}, kStart + milliseconds(20)).empty())
       << "50 + 64 is below the 128 that session 1 has already";
-  accounts.ReturnTokens(SessionId(1), 50);
+  accounts.ReturnTokens(SessionId(1), 100, 50);
   due = accounts.Due({}, kStart + milliseconds(30));
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].load.granted_prefill_tokens(), 164u);
@@ -55,7 +80,7 @@ TEST(SessionAccounts, ChangesAreThrottledAndIdleOnesRepeated) {
 
 TEST(SessionAccounts, UnknownAndClosedSessionsAreIgnored) {
   SessionAccounts accounts({});
-  accounts.ReturnTokens(SessionId(9), 5);
+  accounts.ReturnTokens(SessionId(9), 5, 5);
   EXPECT_TRUE(accounts.Due({}, kStart).empty());
   EXPECT_EQ(accounts.NextDeadline(), kNever);
   accounts.Open(SessionId(1));

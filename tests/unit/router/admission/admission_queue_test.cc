@@ -188,6 +188,15 @@ TEST_F(AdmissionQueueTest, RefusesByCountWithRetryInfo) {
   EXPECT_EQ(queue_.size(), 1u);
 }
 
+TEST_F(AdmissionQueueTest, UntilSomethingWasSeenThePredictionCounts) {
+  Limit({.max_tokens = 1000});
+  ASSERT_TRUE(Admit(Item(1, "", 1, 1000)).ok());
+  queue_.Expect(200);
+  const absl::Status status = Admit(Item(2));
+  EXPECT_GE(RetryDelay(status), Duration(seconds(5)));
+  EXPECT_LE(RetryDelay(status), Duration(milliseconds(6250)));
+}
+
 TEST_F(AdmissionQueueTest, RefusesByTokensButNotTheOnlyRequest) {
   Limit({.max_tokens = 100});
   ASSERT_TRUE(Admit(Item(1, "", 1, 500)).ok());

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "common/rpc/status.h"
 #include "tests/unit/router/request_flow/core_driver.h"
 
@@ -46,6 +49,38 @@ TEST(WaitingTest, CreditComesBackUntilThePrefillWasCommanded) {
   EXPECT_THAT(driver.TakeLog(),
               ElementsAre("cancel 0 #2", "release 1 #2", "finish 2: CANCELLED"))
       << "the worker returns this one itself";
+}
+
+TEST(PlacesTest, WhoNeedsSeveralAtOnceIsNotOvertakenForEver) {
+  CoreDriver driver;
+  v1::WorkerHello hello = CoreDriver::Hello("d", v1::WORKER_ROLE_DECODE);
+  hello.set_disaggregation(v1::DISAGGREGATION_NEVER);
+  hello.set_max_sequences(4);
+  const WorkerIndex d = driver.AddDecode("d");
+  driver.Down(d);
+  driver.Up(d, hello);
+  driver.Credit(d, 1 << 20);
+  std::vector<std::pair<RequestId, AttemptId>> running;
+  const auto ask = [&] {
+    const RequestId id = driver.Ask();
+    running.emplace_back(id, driver.last_attempt());
+  };
+  for (int i = 0; i < 3; ++i) ask();
+  const RequestId wide = driver.Ask(10, 4, 8, seconds(60));
+  EXPECT_EQ(driver.core().counters().queued_work, 1u);
+  ask();
+  EXPECT_EQ(driver.core().counters().queued_work, 1u) << "overtaken";
+  driver.Advance(seconds(3));
+  driver.Cancel(running.back().first);
+  running.pop_back();
+  const RequestId narrow = driver.Ask();
+  EXPECT_EQ(driver.core().counters().queued_work, 2u)
+      << "the place that came free is kept";
+  for (const auto& [id, attempt] : running) driver.Cancel(id);
+  EXPECT_EQ(driver.core().counters().queued_work, 1u) << "only the narrow one";
+  driver.Cancel(wide);
+  EXPECT_EQ(driver.core().counters().queued_work, 0u);
+  driver.Cancel(narrow);
 }
 
 TEST(HealthTest, ReadyOnlyWhileSomethingMoves) {

@@ -75,7 +75,7 @@ TEST_F(WorkerTableTest, ForeignModelsAreIncompatibleWithAReason) {
             "vocabulary_size: differs from the router's model (got 7, allowed "
             "1000)");
   v1::WorkerLoad load;
-  WorkerTable::ApplyLoad(table_.Find(kD), load, At(1));
+  ASSERT_TRUE(WorkerTable::ApplyLoad(table_.Find(kD), load, At(1)).ok());
   EXPECT_EQ(table_.Find(kD)->state, WorkerState::kIncompatible);
 
   up = DecodeUp();
@@ -102,10 +102,10 @@ TEST_F(WorkerTableTest, DrainingComesAndGoes) {
   ASSERT_TRUE(table_.Up(DecodeUp(), At(1)).ok());
   v1::WorkerLoad load;
   load.set_draining(true);
-  WorkerTable::ApplyLoad(table_.Find(kD), load, At(1));
+  ASSERT_TRUE(WorkerTable::ApplyLoad(table_.Find(kD), load, At(1)).ok());
   EXPECT_EQ(table_.Find(kD)->state, WorkerState::kDraining);
   load.set_draining(false);
-  WorkerTable::ApplyLoad(table_.Find(kD), load, At(1));
+  ASSERT_TRUE(WorkerTable::ApplyLoad(table_.Find(kD), load, At(1)).ok());
   EXPECT_EQ(table_.Find(kD)->state, WorkerState::kReady);
 }
 
@@ -113,14 +113,24 @@ TEST_F(WorkerTableTest, CreditIsForgottenWithTheSession) {
   ASSERT_TRUE(table_.Up(DecodeUp(), At(1)).ok());
   v1::WorkerLoad load;
   load.set_granted_prefill_tokens(100);
-  WorkerTable::ApplyLoad(table_.Find(kD), load, At(1));
-  table_.Find(kD)->started_tokens = 50;
+  ASSERT_TRUE(WorkerTable::ApplyLoad(table_.Find(kD), load, At(1)).ok());
+  table_.Find(kD)->credit.Start(50, table_.Find(kD)->hello);
   EXPECT_TRUE(table_.AnyCredit());
   table_.Down(table_.Find(kD), absl::UnavailableError("x"));
   EXPECT_FALSE(table_.AnyCredit());
   ASSERT_TRUE(table_.Up(DecodeUp(), At(2)).ok());
-  EXPECT_EQ(table_.Find(kD)->started_tokens, 0u);
   EXPECT_FALSE(table_.AnyCredit());
+  load.set_granted_prefill_tokens(50);
+  ASSERT_TRUE(WorkerTable::ApplyLoad(table_.Find(kD), load, At(2)).ok());
+  EXPECT_TRUE(table_.AnyCredit()) << "nothing of it was started";
+}
+
+TEST_F(WorkerTableTest, CostsThatCannotBeAreRefused) {
+  ASSERT_TRUE(table_.Up(DecodeUp(), At(1)).ok());
+  v1::WorkerLoad load;
+  load.mutable_step_costs()->set_fixed(-1);
+  EXPECT_FALSE(WorkerTable::ApplyLoad(table_.Find(kD), load, At(1)).ok());
+  EXPECT_FALSE(table_.Find(kD)->costs.has_value());
 }
 
 TEST_F(WorkerTableTest, CompleteNeedsAPairWhilePrefillIsExpected) {

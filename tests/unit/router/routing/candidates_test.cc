@@ -98,14 +98,14 @@ TEST_F(CandidatesTest, DecodeServesAloneOnlyWithoutPrefillOfItsFingerprint) {
 }
 
 TEST_F(CandidatesTest, PrefillWithoutCreditIsWaitedFor) {
-  p0_.started_tokens = 1;
+  p0_.credit.Start(1, p0_.hello);
   EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
 }
 
 TEST_F(CandidatesTest, AggregatedWorkerNeedsItsOwnCredit) {
   d2_.hello.set_disaggregation(v1::DISAGGREGATION_NEVER);
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)));
-  d2_.started_tokens = 1;
+  d2_.credit.Start(1, d2_.hello);
   EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
 }
 
@@ -120,12 +120,22 @@ TEST_F(CandidatesTest, AutoServesShortPromptsAlone) {
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
 }
 
+TEST_F(CandidatesTest, ShortIsWhatFitsAStepOfTheDecodeWorker) {
+  d2_.hello.set_disaggregation(v1::DISAGGREGATION_AUTO);
+  d2_.hello.set_local_prefill_max_tokens(100);
+  request_.prefill_tokens = 60;
+  d2_.load.set_step_prompt_tokens(59);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  d2_.load.set_step_prompt_tokens(60);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(kAlone, 2)));
+}
+
 TEST_F(CandidatesTest, FailedPlacesOnlyWithoutAlternative) {
   request_.avoid = {WorkerIndex(0), WorkerIndex(2)};
   EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_),
               ElementsAre(Pair(1, 3)));
   EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
-  p1_.started_tokens = 1;
+  p1_.credit.Start(1, p1_.hello);
   EXPECT_THAT(Places({&p0_, &p1_, &d2_, &d3_}, request_), IsEmpty())
       << "the better pair is waited for";
 }
@@ -145,6 +155,50 @@ TEST_F(CandidatesTest, AFullBatchIsNotAsked) {
   request_.choices = 2;
   EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
   EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_), ElementsAre(Pair(0, 3)));
+}
+
+TEST_F(CandidatesTest, ABatchThatWouldMissItsTargetIsNotAsked) {
+  d2_.load.set_sequence_limit(2);
+  d2_.outstanding_choices = 2;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+  d2_.outstanding_choices = 1;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  request_.choices = 4;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+  d2_.outstanding_choices = 0;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)))
+      << "alone, any request goes that the worker takes at all";
+}
+
+TEST_F(CandidatesTest, KnowsWhoOnlyLacksPlaces) {
+  const std::vector<const WorkerView*> workers = {&p0_, &d2_, &d3_};
+  request_.choices = 4;
+  d2_.outstanding_choices = 5;
+  d3_.outstanding_choices = 5;
+  EXPECT_TRUE(WaitsForPlaces(request_, workers)) << "8 each";
+  d3_.outstanding_choices = 4;
+  EXPECT_FALSE(WaitsForPlaces(request_, workers));
+  d3_.state = WorkerState::kDown;
+  EXPECT_TRUE(WaitsForPlaces(request_, workers));
+  request_.choices = 1;
+  d2_.outstanding_choices = 8;
+  EXPECT_FALSE(WaitsForPlaces(request_, workers)) << "as everybody";
+}
+
+TEST_F(CandidatesTest, ShortPromptsDoNotWaitForTheCreditOfLongOnes) {
+  p0_.hello.set_step_token_budget(100);
+  p0_.load.set_granted_short_prefill_tokens(150);
+  p0_.credit.Start(101, p0_.hello);
+  request_.prefill_tokens = 101;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+  request_.prefill_tokens = 100;
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  p0_.credit.Start(100, p0_.hello);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
+  p0_.credit.Start(50, p0_.hello);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), IsEmpty());
+  p0_.credit.Undo(50, p0_.hello);
+  EXPECT_THAT(Places({&p0_, &d2_}, request_), ElementsAre(Pair(0, 2)));
 }
 
 TEST_F(CandidatesTest, AWorkerWhoseAnswersAreLateGetsFewerAtOnce) {

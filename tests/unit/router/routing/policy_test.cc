@@ -50,6 +50,67 @@ TEST_F(PolicyTest, LeastLoadedCountsTokens) {
   EXPECT_EQ(Choose(*policy).decode, &d3_);
 }
 
+StepCosts CostsOf(double factor) {
+  return {.fixed = 1e-4 * factor,
+          .weights = 4e-3 * factor,
+          .row = 0.5e-3 * factor,
+          .logit_row = 0.5e-3 * factor,
+          .kv_token = 1e-6 * factor,
+          .pair = 0.2e-6 * factor};
+}
+
+class PolicyCostTest : public PolicyTest {
+ protected:
+  PolicyCostTest() {
+    for (WorkerView* view : {&p0_, &p1_, &d2_, &d3_}) {
+      view->hello.set_step_token_budget(128);
+      view->costs = CostsOf(1);
+    }
+  }
+  const Candidate& ChooseFor(uint64_t prompt, uint64_t answer) {
+    return places_[policy_->Choose(
+        {.prefill_tokens = prompt, .context_tokens = prompt + answer},
+        places_)];
+  }
+  const std::unique_ptr<RoutingPolicy> policy_ = MakeLeastLoaded();
+};
+
+TEST_F(PolicyCostTest, AFastWorkerMayHaveTheLongerQueue) {
+  p1_.costs = CostsOf(3);
+  p0_.load.set_queued_prefill_tokens(400);
+  p1_.load.set_queued_prefill_tokens(200);
+  EXPECT_EQ(ChooseFor(100, 10).prefill, &p0_) << "500 at 1 against 300 at 3";
+  p1_.load.set_queued_prefill_tokens(50);
+  EXPECT_EQ(ChooseFor(100, 10).prefill, &p1_) << "500 at 1 against 150 at 3";
+}
+
+TEST_F(PolicyCostTest, StepsOfTheBatchCountAndSoDoesTheAnswersLength) {
+  d2_.load.set_running_sequences(12);
+  d2_.load.set_running_positions(1200);
+  d3_.load.set_running_sequences(2);
+  d3_.load.set_running_positions(1300);
+  EXPECT_EQ(ChooseFor(100, 50).decode, &d3_)
+      << "more KV in use, but far fewer rows";
+}
+
+TEST_F(PolicyCostTest, WorkersThatMeasuredAlmostTheSameAreAlike) {
+  p1_.costs = CostsOf(0.9);
+  d3_.costs = CostsOf(0.9);
+  p1_.placements = d3_.placements = 1;
+  EXPECT_EQ(ChooseFor(100, 50).prefill, &p0_) << "used less";
+  EXPECT_EQ(ChooseFor(100, 50).decode, &d2_);
+  p0_.load.set_queued_prefill_tokens(1);
+  EXPECT_EQ(ChooseFor(100, 50).prefill, &p1_);
+}
+
+TEST_F(PolicyCostTest, TokensCountWhenOneDoesNotTellItsCosts) {
+  p0_.load.set_queued_prefill_tokens(400);
+  p1_.load.set_queued_prefill_tokens(200);
+  p1_.costs = CostsOf(3);
+  d3_.costs.reset();
+  EXPECT_EQ(ChooseFor(100, 10).prefill, &p1_);
+}
+
 TEST_F(PolicyTest, LeastLoadedBreaksTiesByUse) {
   auto policy = MakeLeastLoaded();
   p0_.placements = 1;

@@ -37,5 +37,40 @@ TEST(FormatClusterTest, ShowsEveryProcessAndItsRoom) {
       "127.0.0.1:7002: connection refused\n");
 }
 
+TEST(FormatClusterTest, ShowsWhatWorkersPredictOfTheirSteps) {
+  v1::GetClusterInfoResponse cluster;
+  v1::WorkerInfo* decode = cluster.add_workers();
+  decode->mutable_hello()->set_role(v1::WORKER_ROLE_DECODE);
+  decode->mutable_hello()->set_worker_id("decode-0");
+  decode->mutable_hello()->set_step_token_budget(100);
+  v1::WorkerLoad& load = *decode->mutable_load();
+  load.set_running_sequences(4);
+  load.set_running_positions(1000);
+  load.set_prediction_error(0.06);
+  v1::StepCosts& costs = *load.mutable_step_costs();
+  costs.set_fixed(1e-3);
+  costs.set_weights(4e-3);
+  costs.set_row(1e-3);
+  costs.set_logit_row(0.5e-3);
+  costs.set_kv_token(1e-6);
+  costs.set_pair(1e-9);
+  v1::WorkerInfo* prefill = cluster.add_workers();
+  *prefill = *decode;
+  prefill->mutable_hello()->set_role(v1::WORKER_ROLE_PREFILL);
+  prefill->mutable_hello()->set_worker_id("prefill-0");
+  v1::WorkerInfo* odd = cluster.add_workers();
+  *odd = *decode;
+  odd->mutable_hello()->set_worker_id("odd");
+  odd->mutable_load()->mutable_step_costs()->set_row(-1);
+  const std::string table = FormatCluster(cluster, "127.0.0.1:7000");
+  EXPECT_EQ(table.substr(table.find("\n\n") + 2),
+            "ID         PREFILL TOKENS/S  DECODE BATCH  STEP MS  FREE ROWS  "
+            "ERROR %\n"
+            "decode-0                985             4     8.00        4.0  "
+            "      6\n"
+            "prefill-0               985             -        -        4.0  "
+            "      6\n");
+}
+
 }  // namespace
 }  // namespace baton::cli
