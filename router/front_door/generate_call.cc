@@ -39,7 +39,7 @@ void GenerateCall::Run(ClientRequest request, std::shared_ptr<void> slot) {
   if (gone_) driver_->Cancel(id_);
 }
 
-void GenerateCall::OnEvent(v1::GenerateEvent event) {
+void GenerateCall::OnEvent(v1::GenerateEvent event, bool held_back) {
   std::lock_guard lock(mutex_);
   tokens_ += event.token_ids_size();
   if (gone_ || !too_slow_.empty()) return;
@@ -50,7 +50,7 @@ void GenerateCall::OnEvent(v1::GenerateEvent event) {
   queue_.push_back(std::move(written));
   if (queue_.size() == 1) {
     WriteFront();
-  } else if (unread_bytes_ > limits_.max_unread_bytes) {
+  } else if (!held_back && unread_bytes_ > limits_.max_unread_bytes) {
     CutOff(StrCat(unread_bytes_, " bytes are waiting, allowed ",
                   limits_.max_unread_bytes));
   }

@@ -48,7 +48,7 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // long as the call is open.
   void Run(ClientRequest request, std::shared_ptr<void> slot);
 
-  void OnEvent(v1::GenerateEvent event) override;
+  void OnEvent(v1::GenerateEvent event, bool held_back) override;
   void OnFinish(const absl::Status& status) override;
 
   void OnCancel() override;

@@ -106,6 +106,8 @@ absl::Status GenerationService::Accept(
                       }));
   accepted->spec = std::move(valid.spec);
   accepted->priority = valid.priority;
+  accepted->best = valid.best;
+  accepted->tell_logprobs = valid.tell_logprobs;
   accepted->cache_salt = CacheSalt(accepted->tenant, request.cache_salt());
   prompt_sizes_.Saw(request, accepted->spec.prompt_token_ids_size());
   return absl::OkStatus();

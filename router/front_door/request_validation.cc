@@ -222,10 +222,17 @@ absl::StatusOr<ValidRequest> ValidateRequest(
   CheckSalt(request.cache_salt(), &errors);
   const int64_t n =
       Integer("n", request.has_n(), request.n(), 1, 1, kMaxChoices, &errors);
-  for (int64_t i = 0; i < n; ++i) {
+  const int64_t best_of =
+      Integer("best_of", request.has_best_of(), request.best_of(), n, n,
+              kMaxChoices, &errors);
+  if (best_of > n) {
+    valid.best = static_cast<uint32_t>(n);
+    valid.tell_logprobs = request.has_logprobs();
+  }
+  for (int64_t i = 0; i < best_of; ++i) {
     spec.add_choices()->set_index(static_cast<uint32_t>(i));
   }
-  spec.mutable_sampling()->set_logprobs(request.has_logprobs());
+  spec.mutable_sampling()->set_logprobs(request.has_logprobs() || best_of > n);
   spec.mutable_sampling()->set_top_logprobs(static_cast<uint32_t>(
       Integer("logprobs", request.has_logprobs(), request.logprobs(), 0, 0,
               kMaxLogprobs, &errors)));

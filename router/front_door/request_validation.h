@@ -25,6 +25,9 @@ struct ServingPolicy {
 struct ValidRequest {
   v1::SequenceSpec spec;  // every default resolved; prompt tokenised
   int priority = 1;
+  // See ClientRequest: how many of the choices, if not all of them.
+  uint32_t best = 0;
+  bool tell_logprobs = true;
 };
 
 // Asked, if given, when all but prompt and lengths is resolved and valid: the

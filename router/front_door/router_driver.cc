@@ -171,7 +171,7 @@ void RouterDriver::Do(Action action) {
 void RouterDriver::Do(EmitToClient action) {
   Client& client = clients_.at(action.id);
   client.meter.OnEvent(action.event, MonotonicNow());
-  client.sink->OnEvent(std::move(action.event));
+  client.sink->OnEvent(std::move(action.event), action.held_back);
 }
 
 void RouterDriver::Do(FinishClient action) {

@@ -23,7 +23,8 @@ namespace baton::router {
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
-  virtual void OnEvent(v1::GenerateEvent event) = 0;
+  // `held_back`: the core had it before; the client could not read earlier.
+  virtual void OnEvent(v1::GenerateEvent event, bool held_back) = 0;
   // Once, last.
   virtual void OnFinish(const absl::Status& status) = 0;
 };

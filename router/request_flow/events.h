@@ -30,6 +30,10 @@ struct ClientRequest {
   std::string tenant;
   // Only requests with the same salt may share cached prompts.
   std::string cache_salt;
+  // The client gets so many of the choices, the best, when all have ended
+  // (BestAnswers); 0: all, as they come. Workers report logprobs then.
+  uint32_t best = 0;
+  bool tell_logprobs = true;  // to the client, of the best
 };
 struct ClientCancelled {
   RequestId id;
@@ -94,6 +98,7 @@ struct SendToDecode {
 struct EmitToClient {
   RequestId id;
   v1::GenerateEvent event;
+  bool held_back = false;  // by the core: the client is not to blame for it
 };
 // Exactly once per ClientRequest, and the last action for it. When OK, the
 // last emitted event carried usage and served.

@@ -72,7 +72,11 @@ bool RequestFlow::Deliver(AttemptId id,
   if (event.token_ids_size() > 0) {
     account_.Token(attempt.alone(), now);
     fingerprint_ = attempt.fingerprint;
-    out->push_back(EmitToClient{request_.id, std::move(event)});
+    if (best_.has_value()) {
+      best_->Add(std::move(event));
+    } else {
+      out->push_back(EmitToClient{request_.id, std::move(event)});
+    }
   }
   if (!wrong) return true;
   FailNonsense(id, "token out of order or out of range", out);
@@ -172,7 +176,12 @@ Attempt RequestFlow::Close(AttemptId id, Actions* out) {
 
 void RequestFlow::CompleteIfDone(Actions* out) {
   if (!attempts_.empty() || !AllFinished()) return;
-  EmitToClient last{request_.id, {}};
+  if (best_.has_value()) {
+    for (v1::GenerateEvent& answer : best_->Take()) {
+      out->push_back(EmitToClient{request_.id, std::move(answer), true});
+    }
+  }
+  EmitToClient last{request_.id, {}, best_.has_value()};
   v1::Usage* usage = last.event.mutable_usage();
   usage->set_prompt_tokens(request_.spec.prompt_token_ids_size());
   usage->set_completion_tokens(static_cast<uint32_t>(generated()));

@@ -16,7 +16,9 @@ RequestFlow::RequestFlow(ClientRequest request, FlowLimits limits)
     : request_(std::move(request)),
       limits_(limits),
       choices_(request_.spec.choices_size()),
-      account_(request_.received) {}
+      account_(request_.received) {
+  if (request_.best > 0) best_.emplace(request_.best, request_.tell_logprobs);
+}
 
 const Attempt* RequestFlow::Find(AttemptId id) const {
   const auto it = attempts_.find(id);

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "router/request_flow/attempt.h"
+#include "router/request_flow/best_answers.h"
 #include "router/request_flow/events.h"
 #include "router/request_flow/served_account.h"
 
@@ -118,7 +119,8 @@ class RequestFlow {
   const FlowLimits limits_;
   std::vector<Choice> choices_;
   std::map<AttemptId, Attempt> attempts_;
-  std::string fingerprint_;  // of the tokens delivered; empty before
+  std::string fingerprint_;          // of the tokens delivered; empty before
+  std::optional<BestAnswers> best_;  // what is held back, if anything
   ServedAccount account_;
   FlowOutcome outcome_;
   bool finished_ = false;

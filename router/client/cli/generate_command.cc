@@ -23,6 +23,7 @@ int RunGenerate(int argc, const char* const* argv) {
   bool json = false;
   bool timings = false;
   int choices = 1;
+  std::optional<int> best_of;
   std::optional<int> logprobs;
   ConfigParser parser("baton generate",
                       "Completes one prompt and streams the answer. The prompt "
@@ -32,6 +33,9 @@ int RunGenerate(int argc, const char* const* argv) {
   parser.AddSwitch("raw", &raw, "continue the prompt, without chat template");
   parser.AddString("system", &system, "system message before the prompt");
   parser.AddInteger("n", &choices, 1, 8, "answers");
+  parser.AddInteger("best-of", &best_of, 1, 8,
+                    "make so many and show the n of highest mean "
+                    "log-probability, when all have ended");
   parser.AddInteger("logprobs", &logprobs, 0, 20,
                     "report log-probabilities and this many alternatives");
   parser.AddSwitch("json", &json, "print every event as a line of JSON");
@@ -48,6 +52,7 @@ int RunGenerate(int argc, const char* const* argv) {
   v1::GenerateRequest request;
   flags.Fill(parser, &request);
   request.set_n(choices);
+  if (best_of) request.set_best_of(*best_of);
   if (logprobs) request.set_logprobs(*logprobs);
   if (raw) {
     request.set_text(prompt);

@@ -74,6 +74,25 @@ TEST_F(RequestValidationTest, ZeroIsNotAbsent) {
   EXPECT_EQ(valid->priority, 0);
 }
 
+TEST_F(RequestValidationTest, TheBestOfManyNeedTheirLogprobs) {
+  v1::GenerateRequest request = Request();
+  request.set_n(2);
+  request.set_best_of(5);
+  auto valid = Check(request);
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  EXPECT_EQ(valid->spec.choices_size(), 5);
+  EXPECT_EQ(valid->best, 2u);
+  EXPECT_TRUE(valid->spec.sampling().logprobs());
+  EXPECT_FALSE(valid->tell_logprobs);
+  request.set_logprobs(0);
+  EXPECT_TRUE(Check(request)->tell_logprobs);
+  request.set_best_of(2);
+  valid = Check(request);
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  EXPECT_EQ(valid->spec.choices_size(), 2);
+  EXPECT_EQ(valid->best, 0u) << "as any request for two";
+}
+
 TEST_F(RequestValidationTest, EverythingIsPassedOn) {
   v1::GenerateRequest request = Request();
   request.set_model("toy");
@@ -158,6 +177,14 @@ const BadCase kBadCases[] = {
      "min_tokens: out of range (got 5, allowed 0..4)"},
     {"NZero", [](auto* r) { r->set_n(0); },
      "n: out of range (got 0, allowed 1..8)"},
+    {"BestOfBelowN",
+     [](auto* r) {
+       r->set_n(3);
+       r->set_best_of(2);
+     },
+     "best_of: out of range (got 2, allowed 3..8)"},
+    {"BestOfHuge", [](auto* r) { r->set_best_of(9); },
+     "best_of: out of range (got 9, allowed 1..8)"},
     {"NHuge", [](auto* r) { r->set_n(1000000000); },
      "n: out of range (got 1000000000, allowed 1..8)"},
     {"TemperatureNan",

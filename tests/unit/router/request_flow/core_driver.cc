@@ -106,6 +106,23 @@ RequestId CoreDriver::Ask(int prompt, int n, uint32_t max_tokens,
   return id;
 }
 
+RequestId CoreDriver::AskForBest(uint32_t best, int choices) {
+  ClientRequest request;
+  request.id = RequestId(next_request_++);
+  for (uint32_t i = 0; i < 10; ++i) request.spec.add_prompt_token_ids(i);
+  request.spec.set_max_tokens(8);
+  request.spec.mutable_sampling()->set_logprobs(true);
+  for (int i = 0; i < choices; ++i) request.spec.add_choices()->set_index(i);
+  request.received = now_;
+  request.deadline = now_ + std::chrono::seconds(60);
+  request.best = best;
+  request.tell_logprobs = false;
+  const RequestId id = request.id;
+  answers_[id];
+  Handle(std::move(request));
+  return id;
+}
+
 void CoreDriver::Cancel(RequestId id) { Handle(ClientCancelled{id}); }
 
 void CoreDriver::Reserved(WorkerIndex decode, AttemptId attempt) {
@@ -311,6 +328,7 @@ void CoreDriver::Fill(std::vector<DeltaSpec> tokens, AttemptId attempt,
     delta->set_index(token.index);
     delta->set_token_id(token.token);
     delta->set_text(StrCat("<", token.token, ">"));
+    delta->set_logprob(-static_cast<float>(token.token));
     if (token.finish) {
       delta->mutable_finish()->set_reason(v1::FINISH_REASON_STOP);
     }

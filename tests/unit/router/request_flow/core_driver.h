@@ -42,6 +42,8 @@ class CoreDriver {
   RequestId Ask(int prompt = 10, int n = 1, uint32_t max_tokens = 8,
                 Duration timeout = std::chrono::seconds(60), int priority = 1,
                 const std::string& tenant = "");
+  // The `best` of `choices`; a token's logprob is its id's negative.
+  RequestId AskForBest(uint32_t best, int choices);
   void Cancel(RequestId id);
 
   // What workers say about an attempt.

@@ -58,6 +58,46 @@ TEST_F(FlowTest, ReserveStartLandDecode) {
   EXPECT_EQ(driver_.core().counters().active_requests, 0u);
 }
 
+TEST_F(FlowTest, TheBestAreToldWhenAllHaveEnded) {
+  const RequestId id = driver_.AskForBest(2, 3);
+  const AttemptId a = driver_.last_attempt();
+  driver_.Reserved(d_, a);
+  driver_.FirstTokens(p_, a, {{0, 0, 9}, {1, 0, 1}, {2, 0, 6}});
+  driver_.Landed(d_, a);
+  driver_.HandedOver(p_, a);
+  driver_.TakeLog();
+  // Means: 5 of choice 0, 7 of choice 1, 4 of choice 2.
+  driver_.Tokens(d_, a, {{0, 1, 1, true}});
+  driver_.Tokens(d_, a, {{1, 1, 13}});
+  driver_.Tokens(d_, a, {{2, 1, 2, true}});
+  EXPECT_THAT(driver_.TakeLog(), IsEmpty());
+  driver_.Tokens(d_, a, {{1, 2, 7, true}});
+  driver_.Done(d_, a);
+  EXPECT_THAT(driver_.TakeLog(),
+              ElementsAre("emit 1: c0 6 2 end", "emit 1: c1 9 1 end",
+                          "account 1", "finish 1: OK"));
+  EXPECT_EQ(driver_.answer(id).usage.completion_tokens(), 7u)
+      << "all that were made";
+}
+
+TEST_F(FlowTest, WhatIsHeldBackOutlivesTheAttemptThatMadeIt) {
+  driver_.AskForBest(1, 2);
+  const AttemptId a = driver_.last_attempt();
+  driver_.Reserved(d_, a);
+  driver_.FirstTokens(p_, a, {{0, 0, 5}, {1, 0, 3}});
+  driver_.Landed(d_, a);
+  driver_.HandedOver(p_, a);
+  driver_.Tokens(d_, a, {{0, 1, 5, true}});
+  driver_.Failed(d_, a, true);
+  driver_.TakeLog();
+  const AttemptId b = driver_.last_attempt();
+  driver_.Reserved(d_, b);
+  driver_.FirstTokens(p_, b, {{1, 1, 4, true}});
+  EXPECT_THAT(driver_.TakeLog(),
+              ::testing::IsSupersetOf(
+                  {"emit 1: c0 3 4 end", "account 1", "finish 1: OK"}));
+}
+
 TEST_F(FlowTest, EndAtFirstTokenReleasesTheLanding) {
   const RequestId id = driver_.Ask();
   driver_.Reserved(d_, driver_.last_attempt());
