@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 
 #include "common/base/shutdown_signals.h"
@@ -55,6 +56,8 @@ uint64_t RandomSeed() {
 int RunBench(int argc, const char* const* argv) {
   RouterFlags flags;
   BenchLoad load;
+  std::string lengths = "fixed";
+  size_t most_output_tokens = 512;
   int warmup = 1;
   bool json = false;
   ConfigParser parser("baton bench",
@@ -68,6 +71,10 @@ int RunBench(int argc, const char* const* argv) {
                     "tokens of each prompt");
   parser.AddInteger("output-len", &load.output_tokens, 1, 1 << 20,
                     "tokens of each answer");
+  parser.AddChoice("output-lengths", &lengths, {"fixed", "geometric"},
+                   "all the same, or geometric with output-len as mean");
+  parser.AddInteger("output-len-max", &most_output_tokens, 1, 1 << 20,
+                    "longest answer where lengths are geometric");
   parser.AddInteger("concurrency", &load.max_concurrency, 1, 4096,
                     "requests in flight (open loop: at most, 256 unless set)");
   parser.AddReal("request-rate", &load.request_rate, 1e-3, 1e6,
@@ -83,6 +90,7 @@ int RunBench(int argc, const char* const* argv) {
   if (load.request_rate && !parser.Given("concurrency")) {
     load.max_concurrency = kOpenLoopConcurrency;
   }
+  if (lengths == "geometric") load.most_output_tokens = most_output_tokens;
   if (!parser.Given("seed")) load.seed = RandomSeed();
 
   std::mutex mutex;

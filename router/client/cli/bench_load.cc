@@ -1,5 +1,6 @@
 #include "router/client/cli/bench_load.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -44,6 +45,16 @@ std::vector<uint32_t> RandomPrompt(size_t length, uint32_t vocabulary_size,
     id = first + static_cast<uint32_t>(generator() % (vocabulary_size - first));
   }
   return prompt;
+}
+
+size_t GeometricLength(size_t mean, size_t most, uint64_t seed, size_t index) {
+  if (mean <= 1) return 1;
+  // Another stream than that of the prompt.
+  std::mt19937_64 generator = Generator(~seed, index);
+  const double length = std::ceil(std::log(UnitInterval(&generator)) /
+                                  std::log1p(-1.0 / static_cast<double>(mean)));
+  return static_cast<size_t>(
+      std::clamp(length, 1.0, static_cast<double>(most)));
 }
 
 }  // namespace baton::cli

@@ -22,6 +22,11 @@ std::vector<Duration> PoissonArrivals(double requests_per_second, size_t count,
 std::vector<uint32_t> RandomPrompt(size_t length, uint32_t vocabulary_size,
                                    uint64_t seed, size_t index);
 
+// The length of the answer of request `index`, 1..most: geometric, its mean
+// `mean` (>= 1) but for what `most` cuts off. A function of its arguments
+// alone.
+size_t GeometricLength(size_t mean, size_t most, uint64_t seed, size_t index);
+
 }  // namespace baton::cli
 
 #endif  // BATON_ROUTER_CLIENT_CLI_BENCH_LOAD_H_

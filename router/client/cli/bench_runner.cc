@@ -8,6 +8,14 @@
 #include "router/client/cli/command.h"
 
 namespace baton::cli {
+
+size_t OutputTokens(const BenchLoad& load, size_t index) {
+  return load.most_output_tokens == 0
+             ? load.output_tokens
+             : GeometricLength(load.output_tokens, load.most_output_tokens,
+                               load.seed, index);
+}
+
 namespace {
 
 v1::GenerateRequest MakeRequest(const BenchLoad& load, size_t index) {
@@ -16,7 +24,7 @@ v1::GenerateRequest MakeRequest(const BenchLoad& load, size_t index) {
                                         load.seed, index)) {
     request.mutable_token_ids()->add_ids(id);
   }
-  request.set_max_tokens(static_cast<int32_t>(load.output_tokens));
+  request.set_max_tokens(static_cast<int32_t>(OutputTokens(load, index)));
   request.set_ignore_eos(true);
   request.mutable_sampling()->set_temperature(load.temperature);
   request.mutable_sampling()->set_seed(load.seed + index);
@@ -108,9 +116,10 @@ RequestRecord BenchRunner::RunOne(size_t index) {
   }
   if (!status.ok()) {
     record.error = Advice(status, client_->address());
-  } else if (record.output_tokens != load_.output_tokens) {
-    record.error = StrCat("asked for ", load_.output_tokens,
-                          " output tokens, got ", record.output_tokens);
+  } else if (const size_t asked = OutputTokens(load_, index);
+             record.output_tokens != asked) {
+    record.error = StrCat("asked for ", asked, " output tokens, got ",
+                          record.output_tokens);
   }
   return record;
 }

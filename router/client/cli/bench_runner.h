@@ -16,6 +16,8 @@ struct BenchLoad {
   size_t num_prompts = 32;
   size_t input_tokens = 128;
   size_t output_tokens = 32;
+  // Geometric lengths of mean output_tokens, at most this; 0: all the same.
+  size_t most_output_tokens = 0;
   uint32_t vocabulary_size = 0;
   uint64_t seed = 0;
   // Open loop at this rate; absent: closed loop.
@@ -24,6 +26,9 @@ struct BenchLoad {
   size_t max_concurrency = 1;
   float temperature = 0;
 };
+
+// Tokens of the answer of request `index`.
+size_t OutputTokens(const BenchLoad& load, size_t index);
 
 // Sends one load to a router and records every request. Run blocks; Stop and
 // done may be called from other threads meanwhile.

@@ -37,6 +37,32 @@ TEST(PoissonArrivalsTest, GapsAreExponentialWithTheGivenMean) {
   EXPECT_NEAR(static_cast<double>(over_mean) / kCount, std::exp(-1), 0.01);
 }
 
+TEST(GeometricLengthTest, HasItsMeanAndItsTail) {
+  constexpr size_t kCount = 100'000;
+  double sum = 0;
+  size_t over_mean = 0, ones = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    const size_t length = GeometricLength(64, 1 << 20, 5, i);
+    ASSERT_GE(length, 1u);
+    sum += static_cast<double>(length);
+    over_mean += length > 64 ? 1 : 0;
+    ones += length == 1 ? 1 : 0;
+  }
+  EXPECT_NEAR(sum / kCount, 64, 1);
+  EXPECT_NEAR(static_cast<double>(over_mean) / kCount, std::exp(-1), 0.01);
+  EXPECT_NEAR(static_cast<double>(ones) / kCount, 1.0 / 64, 0.003);
+}
+
+TEST(GeometricLengthTest, IsCutOffAndRepeats) {
+  for (size_t i = 0; i < 1000; ++i) {
+    const size_t length = GeometricLength(64, 100, 5, i);
+    EXPECT_LE(length, 100u);
+    EXPECT_EQ(length, GeometricLength(64, 100, 5, i));
+  }
+  EXPECT_EQ(GeometricLength(1, 100, 5, 3), 1u);
+  EXPECT_NE(GeometricLength(64, 512, 5, 3), GeometricLength(64, 512, 6, 3));
+}
+
 TEST(RandomPromptTest, StaysInTheVocabularyAndOffReservedIds) {
   const auto prompt = RandomPrompt(5000, 49152, 3, 0);
   EXPECT_EQ(prompt.size(), 5000u);
