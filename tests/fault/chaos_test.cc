@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/fault/fault_run.h"
 #include "tests/fault/load_clients.h"
+#include "tests/support/memory_trace.h"
 #include "tests/support/proc_state.h"
 
 namespace baton::testing {
@@ -27,35 +28,6 @@ int Number(const char* variable, int otherwise) {
   int value = 0;
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
-
-// Resident memory of one process over time.
-class MemoryTrace {
- public:
-  void Add(double seconds, double kib) { points_.push_back({seconds, kib}); }
-
-  // Least squares over the second half, when caches are warm, times its
-  // length.
-  double GrowthKib() const {
-    const size_t first = points_.size() / 2;
-    const auto n = static_cast<double>(points_.size() - first);
-    if (n < 3) return 0;
-    double x = 0, y = 0, xx = 0, xy = 0;
-    for (size_t i = first; i < points_.size(); ++i) {
-      x += points_[i].first;
-      y += points_[i].second;
-      xx += points_[i].first * points_[i].first;
-      xy += points_[i].first * points_[i].second;
-    }
-    const double slope = (n * xy - x * y) / (n * xx - x * x);
-    return slope * (points_.back().first - points_[first].first);
-  }
-  double last_kib() const {
-    return points_.empty() ? 0 : points_.back().second;
-  }
-
- private:
-  std::vector<std::pair<double, double>> points_;
-};
 
 class ChaosTest : public ::testing::Test {
  protected:

@@ -20,6 +20,14 @@ std::chrono::system_clock::time_point SystemTime(MonotonicTime when) {
 
 }  // namespace
 
+std::vector<double> Sample::gaps_ms() const {
+  std::vector<double> gaps;
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    gaps.push_back(Milliseconds(outputs[i] - outputs[i - 1]));
+  }
+  return gaps;
+}
+
 // Lives until it has seen the ends of all that it started.
 class LoadClient::Call {
  public:
@@ -47,8 +55,9 @@ class LoadClient::Call {
       reader_->Finish(&status_, &finished_);
       return false;
     }
-    if (sample_.first_token == kNever && event_.token_ids_size() > 0) {
-      sample_.first_token = MonotonicNow();
+    if (event_.token_ids_size() > 0) {
+      sample_.outputs.push_back(MonotonicNow());
+      sample_.first_token = sample_.outputs.front();
     }
     if (event_.has_served()) sample_.served = event_.served();
     reader_->Read(&event_, &read_);

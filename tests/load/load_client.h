@@ -27,9 +27,12 @@ struct Sample {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string message;
   bool retry_info = false;
-  v1::Served served;  // of an answer
+  v1::Served served;                   // of an answer
+  std::vector<MonotonicTime> outputs;  // when tokens came
 
   Duration took() const { return end - start; }
+  // Between outputs.
+  std::vector<double> gaps_ms() const;
   Duration ttft() const { return first_token - start; }
   // Given up at its turn, before any work was done for it.
   bool given_up() const {

@@ -1,0 +1,215 @@
+#include "tests/load/interference.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/cost_model/throughput.h"
+#include "tests/load/core_pinning.h"
+
+namespace baton::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr size_t kDecoding = 4;
+constexpr uint32_t kStepTokens = 128;
+constexpr Duration kWarmUp = seconds(1);
+
+v1::GenerateRequest Request(uint32_t prompt_tokens, int32_t answer_tokens) {
+  static std::atomic<uint32_t> next = 1;
+  const uint32_t salt = next.fetch_add(1);
+  v1::GenerateRequest request;
+  for (uint32_t i = 0; i < prompt_tokens; ++i) {
+    request.mutable_token_ids()->add_ids(500 + (salt * 977 + i * 7919) % 40000);
+  }
+  request.set_max_tokens(answer_tokens);
+  request.set_ignore_eos(true);
+  request.mutable_sampling()->set_temperature(0);
+  return request;
+}
+
+v1::GenerateRequest DecodingRequest() { return Request(32, 256); }
+// Short answers: what is looked at is the reading of the prompts.
+v1::GenerateRequest FreshPrompt(uint32_t tokens) { return Request(tokens, 4); }
+
+StepCosts CostsOf(const v1::StepCosts& costs) {
+  return {.fixed = costs.fixed(),
+          .weights = costs.weights(),
+          .row = costs.row(),
+          .logit_row = costs.logit_row(),
+          .kv_token = costs.kv_token(),
+          .pair = costs.pair()};
+}
+
+// Answered, refused at once with a time to come back, or at its deadline.
+absl::Status CheckEnd(const Sample& sample) {
+  switch (sample.code) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kDeadlineExceeded:
+      return absl::OkStatus();
+    case absl::StatusCode::kResourceExhausted:
+      if (sample.retry_info) return absl::OkStatus();
+      break;
+    default:
+      break;
+  }
+  return absl::InternalError(absl::StrCat("a prompt ended with ",
+                                          absl::StatusCodeToString(sample.code),
+                                          " '", sample.message, "'"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<InterferenceCluster>> InterferenceCluster::Start(
+    Topology topology) {
+  auto made =
+      std::unique_ptr<InterferenceCluster>(new InterferenceCluster(topology));
+  const std::vector<int> cores = UsableCores();
+  BATON_RETURN_IF_ERROR(PinToCores(getpid(), cores));
+  ClusterOptions options;
+  BATON_ASSIGN_OR_RETURN(options.model, SmolLm2Path());
+  const bool apart = topology == Topology::kApart;
+  options.prefill = apart ? 1 : 0;
+  options.decode = apart ? 1 : 2;
+  options.worker_flags = {"--threads=1", "--kv-blocks=2000",
+                          absl::StrCat("--step-tokens=", kStepTokens)};
+  options.decode_flags = {apart ? "--disaggregation=always"
+                                : "--disaggregation=never"};
+  BATON_ASSIGN_OR_RETURN(made->cluster_, ProcessCluster::Start(options));
+  if (cores.size() < 2) return made;
+  ProcessCluster& cluster = *made->cluster_;
+  const pid_t first = (apart ? cluster.prefill(0) : cluster.decode(1)).pid();
+  BATON_RETURN_IF_ERROR(PinToCores(first, {cores[0]}));
+  BATON_RETURN_IF_ERROR(PinToCores(cluster.decode(0).pid(), {cores[1]}));
+  if (!apart) return made;
+  // The decode worker has its core for itself.
+  BATON_RETURN_IF_ERROR(PinToCores(cluster.router(0).pid(), {cores[0]}));
+  BATON_RETURN_IF_ERROR(PinToCores(getpid(), {cores[0]}));
+  return made;
+}
+
+absl::StatusOr<RhythmFigures> InterferenceCluster::Run(
+    Duration time, const PromptArrivals* prompts) {
+  LoadClient decoding(cluster_->router().address());
+  LoadClient fresh(cluster_->router().address());
+  const MonotonicTime start = MonotonicNow() + kWarmUp;
+  const MonotonicTime end = start + time;
+  std::thread arrivals([&] {
+    if (prompts == nullptr) return;
+    for (MonotonicTime next = start; next < end; next += prompts->every) {
+      std::this_thread::sleep_until(next);
+      fresh.Send(FreshPrompt(prompts->tokens), "", prompts->deadline);
+    }
+  });
+  while (MonotonicNow() < end) {
+    decoding.WaitUntilOpen(kDecoding - 1);
+    decoding.Send(DecodingRequest(), "", seconds(60));
+  }
+  const v1::GetClusterInfoResponse info = cluster_->Info();
+  arrivals.join();
+  fresh.WaitUntilOpen(0);
+  decoding.WaitUntilOpen(0);
+
+  RhythmFigures figures;
+  std::vector<double> gaps;
+  uint64_t tokens = 0;
+  for (const Sample& sample : decoding.Take()) {
+    if (sample.code != absl::StatusCode::kOk) {
+      return absl::InternalError(absl::StrCat(
+          "a decoding client's request ended with ",
+          absl::StatusCodeToString(sample.code), " '", sample.message, "'"));
+    }
+    for (size_t i = 0; i < sample.outputs.size(); ++i) {
+      if (sample.outputs[i] < start || sample.outputs[i] >= end) continue;
+      ++tokens;
+      if (i > 0) gaps.push_back(sample.gaps_ms()[i - 1]);
+    }
+  }
+  figures.gaps = gaps.size();
+  figures.gap_p50_ms = Quantile(gaps, 0.5);
+  figures.gap_p99_ms = Quantile(gaps, 0.99);
+  figures.gap_most_ms = Quantile(gaps, 1);
+  figures.tokens_per_s = static_cast<double>(tokens) / Seconds(end - start);
+  for (const v1::WorkerInfo& worker : info.workers()) {
+    if (worker.hello().role() != v1::WORKER_ROLE_DECODE) continue;
+    figures.decode_step_ms =
+        std::max(figures.decode_step_ms,
+                 1e3 * DecodeStepSeconds(CostsOf(worker.load().step_costs()),
+                                         {worker.load().running_sequences(),
+                                          worker.load().running_positions()}));
+  }
+  std::vector<double> ttft;
+  for (const Sample& sample : fresh.Take()) {
+    BATON_RETURN_IF_ERROR(CheckEnd(sample));
+    if (sample.code == absl::StatusCode::kDeadlineExceeded) {
+      ++figures.late;
+    } else if (sample.code == absl::StatusCode::kResourceExhausted) {
+      ++figures.refused;
+    } else {
+      ttft.push_back(Milliseconds(sample.ttft()));
+      const uint32_t chunks = sample.served.prefill_chunks();
+      figures.fewest_chunks = figures.answered == 0
+                                  ? chunks
+                                  : std::min(figures.fewest_chunks, chunks);
+      ++figures.answered;
+    }
+  }
+  figures.ttft_p50_ms = Quantile(ttft, 0.5);
+  figures.ttft_p99_ms = Quantile(ttft, 0.99);
+  return figures;
+}
+
+uint32_t InterferenceCluster::step_tokens() const { return kStepTokens; }
+
+double InterferenceCluster::ChunkMs() {
+  double most = 0;
+  const v1::GetClusterInfoResponse info = cluster_->Info();
+  for (const v1::WorkerInfo& worker : info.workers()) {
+    const v1::WorkerLoad& load = worker.load();
+    if (worker.hello().role() != v1::WORKER_ROLE_DECODE) continue;
+    const StepCosts costs = CostsOf(load.step_costs());
+    StepShape step{{{0, 1}, {0, 1}}, 2};
+    const double without = StepSeconds(costs, step);
+    step.spans.push_back({900, load.step_prompt_tokens()});
+    most = std::max(most, 1e3 * (StepSeconds(costs, step) - without));
+  }
+  return most;
+}
+
+double InterferenceCluster::PrefillTokensPerSecond() {
+  double sum = 0;
+  const v1::GetClusterInfoResponse info = cluster_->Info();
+  for (const v1::WorkerInfo& worker : info.workers()) {
+    const bool prefills = worker.hello().role() == v1::WORKER_ROLE_PREFILL ||
+                          topology_ == Topology::kAggregated;
+    if (!prefills) continue;
+    sum += baton::PrefillTokensPerSecond(CostsOf(worker.load().step_costs()),
+                                         kStepTokens);
+  }
+  return sum;
+}
+
+absl::StatusOr<double> InterferenceCluster::PrefilledByDecodeWorkers() {
+  double tokens = 0;
+  const int decode = topology_ == Topology::kApart ? 1 : 2;
+  for (int i = 0; i < decode; ++i) {
+    BATON_ASSIGN_OR_RETURN(
+        const double computed,
+        cluster_->decode(i).Metric("baton_prefill_tokens_total"));
+    tokens += computed;
+  }
+  return tokens;
+}
+
+absl::Status InterferenceCluster::Finish() {
+  BATON_RETURN_IF_ERROR(cluster_->WaitPoolsIdle(seconds(10)));
+  return cluster_->Drain();
+}
+
+}  // namespace baton::testing

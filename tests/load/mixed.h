@@ -1,0 +1,80 @@
+#ifndef BATON_TESTS_LOAD_MIXED_H_
+#define BATON_TESTS_LOAD_MIXED_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tests/load/mixed_requests.h"
+#include "tests/support/memory_trace.h"
+
+namespace baton::testing {
+
+struct MixedOptions {
+  int clients = 8;
+  int each = 2;  // requests of a kind
+  double cancel_share = 0.15;
+  uint64_t seed = 1;
+  int prefill = 1, decode = 2;
+  std::vector<std::string> decode_flags = {};
+};
+
+struct MixedCounts {
+  std::map<std::string, uint64_t> completed;  // by kind, as when quiet
+  uint64_t cancelled = 0;
+  uint64_t wrong = 0;
+  uint64_t tokens = 0;  // of the completed
+  uint64_t all_completed() const;
+};
+
+// A real cluster whose clients send requests of all kinds at random, some of
+// which they cancel, and compare every answer with that of the quiet cluster.
+class MixedLoad {
+ public:
+  // Starts the cluster, asks for every answer once, then begins.
+  static absl::StatusOr<std::unique_ptr<MixedLoad>> Start(
+      const MixedOptions& options);
+  ~MixedLoad() { Stop(); }
+
+  // Lets every request end.
+  void Stop();
+  MixedCounts counts() const;
+  // One line for each of the first things that must not be.
+  std::vector<std::string> failures() const;
+  // Takes a sample of the memory of every process.
+  void SampleMemory(double seconds);
+  const std::map<std::string, MemoryTrace>& memory() const { return memory_; }
+  // Sum over the decode workers; NOT_FOUND for a metric they do not have.
+  absl::StatusOr<double> DecodeMetric(const std::string& name);
+  // All pools empty, and every process ends with 0.
+  absl::Status Finish();
+
+ private:
+  explicit MixedLoad(const MixedOptions& options) : options_(options) {}
+  void Run(int client);
+  void RunOne(uint64_t random);
+  void Judge(const PlannedRequest& planned, const Answer& answer,
+             bool cancelled);
+
+  const MixedOptions options_;
+  std::unique_ptr<ProcessCluster> cluster_;
+  std::vector<PlannedRequest> planned_;
+  std::map<std::string, MemoryTrace> memory_;
+  std::atomic<uint64_t> next_ = 0;  // in turn, so that every kind has its own
+  std::atomic<bool> stop_ = false;
+  mutable std::mutex mutex_;
+  MixedCounts counts_;                 // mutex_
+  std::vector<std::string> failures_;  // mutex_
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace baton::testing
+
+#endif  // BATON_TESTS_LOAD_MIXED_H_
