@@ -64,8 +64,10 @@ void CheckAccepted(const v1::GenerateRequest& request,
                  std::string(parsed.status().message()).c_str());
   }
   BATON_CHECK(parsed.ok());
-  BATON_CHECK(parsed->choices.size() ==
-              static_cast<size_t>(request.has_n() ? request.n() : 1));
+  const int n = request.has_n() ? request.n() : 1;
+  BATON_CHECK(
+      parsed->choices.size() ==
+      static_cast<size_t>(request.has_best_of() ? request.best_of() : n));
 }
 
 // Whoever sends a text in safe mode gets no control token out of it.

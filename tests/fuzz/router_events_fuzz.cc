@@ -3,6 +3,7 @@
 // go only to workers with a session.
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -166,6 +167,26 @@ class EventFuzzer {
     granted_ += input_.Number<uint16_t>();
     v1::WorkerLoad load;
     load.set_granted_prefill_tokens(granted_);
+    load.set_granted_short_prefill_tokens(granted_ / 2);
+    load.set_step_prompt_tokens(input_.Byte());
+    load.set_sequence_limit(input_.Byte());
+    load.set_running_positions(input_.Number<uint32_t>());
+    if (input_.Byte() % 2 == 0) {
+      v1::StepCosts& costs = *load.mutable_step_costs();
+      const auto cost = [&] {
+        // Rarely what no worker sends: zero, too much, or not a number.
+        const uint8_t byte = input_.Byte();
+        return byte == 255   ? std::numeric_limits<double>::quiet_NaN()
+               : byte == 254 ? 1e9
+                             : byte * 1e-5;
+      };
+      costs.set_fixed(cost());
+      costs.set_weights(cost());
+      costs.set_row(cost());
+      costs.set_logit_row(cost());
+      costs.set_kv_token(cost());
+      costs.set_pair(cost());
+    }
     load.set_steps(input_.Byte());
     load.set_draining(input_.Byte() > 250);
     if (Role(worker) == v1::WORKER_ROLE_PREFILL) {
