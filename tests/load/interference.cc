@@ -19,6 +19,7 @@ using std::chrono::seconds;
 
 constexpr size_t kDecoding = 4;
 constexpr uint32_t kStepTokens = 128;
+constexpr int kStepTargetMs = 50;  // of decode workers
 constexpr Duration kWarmUp = seconds(1);
 
 v1::GenerateRequest Request(uint32_t prompt_tokens, int32_t answer_tokens) {
@@ -79,8 +80,9 @@ absl::StatusOr<std::unique_ptr<InterferenceCluster>> InterferenceCluster::Start(
   options.decode = apart ? 1 : 2;
   options.worker_flags = {"--threads=1", "--kv-blocks=2000",
                           absl::StrCat("--step-tokens=", kStepTokens)};
-  options.decode_flags = {apart ? "--disaggregation=always"
-                                : "--disaggregation=never"};
+  options.decode_flags = {
+      absl::StrCat("--step-target=", kStepTargetMs, "ms"),
+      apart ? "--disaggregation=always" : "--disaggregation=never"};
   BATON_ASSIGN_OR_RETURN(made->cluster_, ProcessCluster::Start(options));
   if (cores.size() < 2) return made;
   ProcessCluster& cluster = *made->cluster_;
@@ -167,20 +169,7 @@ absl::StatusOr<RhythmFigures> InterferenceCluster::Run(
 
 uint32_t InterferenceCluster::step_tokens() const { return kStepTokens; }
 
-double InterferenceCluster::ChunkMs() {
-  double most = 0;
-  const v1::GetClusterInfoResponse info = cluster_->Info();
-  for (const v1::WorkerInfo& worker : info.workers()) {
-    const v1::WorkerLoad& load = worker.load();
-    if (worker.hello().role() != v1::WORKER_ROLE_DECODE) continue;
-    const StepCosts costs = CostsOf(load.step_costs());
-    StepShape step{{{0, 1}, {0, 1}}, 2};
-    const double without = StepSeconds(costs, step);
-    step.spans.push_back({900, load.step_prompt_tokens()});
-    most = std::max(most, 1e3 * (StepSeconds(costs, step) - without));
-  }
-  return most;
-}
+double InterferenceCluster::step_target_ms() const { return kStepTargetMs; }
 
 double InterferenceCluster::PrefillTokensPerSecond() {
   double sum = 0;

@@ -52,8 +52,8 @@ class InterferenceCluster {
                                     const PromptArrivals* prompts);
   // Prompt tokens in the largest step of whoever prefills, by configuration.
   uint32_t step_tokens() const;
-  // What a chunk adds to a step of a decode worker, as it predicts it.
-  double ChunkMs();
+  // What a step of a decode worker may take with a chunk of a prompt in it.
+  double step_target_ms() const;
   // Prompt tokens per second of those who prefill, as they predict it.
   double PrefillTokensPerSecond();
   // Prompt tokens that decode workers have computed.

@@ -119,7 +119,7 @@ absl::StatusOr<bool> RunAggregated(const Times& times) {
   BATON_ASSIGN_OR_RETURN(const RhythmFigures beside,
                          cluster->Run(times.phase, &steady));
   Print("beside 900-token prompts", beside);
-  const double chunk_ms = cluster->ChunkMs();
+  const double chunk_ms = cluster->step_target_ms() - quiet.decode_step_ms;
   std::printf("    p99 is %.2f ms more than undisturbed, a chunk is %.2f ms\n",
               beside.gap_p99_ms - quiet.gap_p99_ms, chunk_ms);
   verdict.Check(beside.answered > 0 && beside.refused + beside.late == 0,
