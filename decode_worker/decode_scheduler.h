@@ -14,13 +14,10 @@
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
 #include "common/base/mutants.h"
-#include "common/cost_model/cost_model.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/worker/attempt_scheduler.h"
 #include "common/worker/chunk_planner.h"
-#include "common/worker/compute_health.h"
 #include "common/worker/scheduler_events.h"
-#include "common/worker/worker_load.h"
 #include "decode_worker/batch_cap.h"
 #include "decode_worker/decode_job.h"
 #include "decode_worker/output_lengths.h"
@@ -154,8 +151,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
                     bool local, MonotonicTime now);
   // Empty, or why there is no room for this new attempt now.
   std::string WhyNoRoom(const DecodeJob& job) const;
-  // The next rows of all choices that were accepted and have not ended.
-  DecodeBatch AcceptedBatch() const;
+  DecodeBatch AcceptedBatch() const;  // the next rows of all that are here
   void OnVerified(DecodeJob& job, const transfer::LandingVerified& verified,
                   MonotonicTime now);
   absl::Status AppendSealed(DecodeJob& job, const v1::SealContents& seal);
