@@ -48,8 +48,7 @@ absl::Status Run(const MixedOptions& options, Duration time,
     std::printf("  %s: %lu\n", kind.c_str(), count);
   }
   for (const char* metric :
-       {"baton_preemptions_total", "baton_draft_tokens_total",
-        "baton_draft_tokens_accepted_total"}) {
+       {"baton_preemptions_total", "baton_recomputed_tokens_total"}) {
     if (const auto value = load->DecodeMetric(metric); value.ok()) {
       std::printf("  %s: %.0f\n", metric, *value);
     }
