@@ -162,8 +162,8 @@ TEST_F(PrefillSchedulerTest, CreditIsTwoStepsAsTheyArePredicted) {
   PrefillOptions options = SchedulerHarness::Options();
   std::vector<CostModel::Probe> probes;
   for (StepShape& step : CostModel::Probes(32, 1024)) {
-    const double seconds = 1e-3 * step.rows();
-    probes.push_back({std::move(step), seconds});
+    const double took = 1e-3 * step.rows();
+    probes.push_back({std::move(step), took});
   }
   options.costs = CostModel(probes);
   options.budget.target = milliseconds(20);
