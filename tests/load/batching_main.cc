@@ -5,8 +5,6 @@
 // code 1 when a bound is not kept.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +16,6 @@
 #include "router/client/cli/bench_runner.h"
 #include "router/routing/worker_speed.h"
 #include "tests/support/process_cluster.h"
-#include "tests/support/tiny_model.h"
 
 namespace baton::testing {
 namespace {
@@ -27,7 +24,6 @@ constexpr double kFewerSteps = 2.5;
 constexpr double kOfPerfect = 0.9;
 
 struct Setup {
-  std::string model;
   cli::BenchLoad load;
   uint32_t slots = 16;
   bool judged = true;  // tokens per second
@@ -44,7 +40,7 @@ struct Outcome {
 
 absl::StatusOr<Outcome> Run(const Setup& setup, const std::string& batching) {
   ClusterOptions options;
-  options.model = setup.model;
+  BATON_ASSIGN_OR_RETURN(options.model, SmolLm2Path());
   options.prefill = 0;
   options.worker_flags = {"--threads=1", "--kv-blocks=1200"};
   options.decode_flags = {"--disaggregation=never", "--tpot-target=0",
@@ -169,29 +165,13 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 256));
   app.add_option("--seed", setup.load.seed, "of prompts and lengths");
   app.add_flag("--ordinary", ordinary,
-               "a tiny model on a machine that does other things: speed is "
-               "not judged");
+               "on a machine that does other things: speed is not judged");
   CLI11_PARSE(app, argc, argv);
-  std::string directory =
-      (std::filesystem::temp_directory_path() / "baton-batching-XXXXXX")
-          .string();
-  if (mkdtemp(directory.data()) == nullptr) return 1;
-  absl::StatusOr<std::string> model = baton::testing::SmolLm2Path();
-  if (ordinary) {
-    setup.judged = false;
-    setup.load.vocabulary_size = 272;
-    model = baton::WriteTinyModel(directory, {.context = 1024});
-  }
+  setup.judged = !ordinary;
   // Some always wait in the router.
   setup.load.max_concurrency = size_t{2} * setup.slots;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  absl::Status status = model.status();
-  if (status.ok()) {
-    setup.model = *model;
-    status = baton::testing::Run(setup);
-  }
-  std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
+  const absl::Status status = baton::testing::Run(setup);
   if (status.ok()) return 0;
   std::printf("FAILED: %s\n", std::string(status.message()).c_str());
   return 1;
