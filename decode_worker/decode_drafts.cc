@@ -1,15 +1,14 @@
 // Part of DecodeScheduler: guesses that steps verify.
 #include <algorithm>
+#include <set>
 
-#include "common/base/check.h"
+#include "common/base/mutants.h"
 #include "decode_worker/decode_scheduler.h"
-#include "decode_worker/speculation/speculation_control.h"
 
 namespace baton::decode {
 
-Speculator* DecodeScheduler::SpeculatorOf(DecodeJob& job,
+Speculator& DecodeScheduler::SpeculatorOf(DecodeJob& job,
                                           const Branch& branch) {
-  if (!options_.speculation.make_drafter) return nullptr;
   job.speculators.resize(job.request.choices.size());
   auto& speculator =
       job.speculators[branch.sequence - job.request.choices.data()];
@@ -17,80 +16,159 @@ Speculator* DecodeScheduler::SpeculatorOf(DecodeJob& job,
     speculator = std::make_unique<Speculator>(
         options_.speculation.make_drafter(*branch.sequence));
   }
-  return speculator.get();
+  return *speculator;
+}
+
+DraftModelPlanner::Key DecodeScheduler::DraftKey(const DecodeJob& job,
+                                                 const Branch& branch) {
+  return {job.id, branch.sequence->choice()};
 }
 
 void DecodeScheduler::PlanDrafts(StepPlan* plan) {
-  const SpeculationOptions& speculation = options_.speculation;
-  if (!speculation.make_drafter) return;
-  std::vector<DraftOffer> offers;
-  std::vector<absl::Span<const DraftToken>> guesses;
-  std::vector<size_t> spans;
+  if (options_.speculation.make_drafter) {
+    PlanGuesses(plan);
+  } else if (draft_model_.has_value()) {
+    PlanModelGuesses(plan);
+  }
+}
+
+template <class Visit>
+void DecodeScheduler::ForEachDecodeRow(Visit visit) {
   for (size_t i = 0; i < step_.size(); ++i) {
     if (step_[i].prefill_tokens > 0) continue;
     DecodeJob& job = jobs_.at(step_[i].job);
-    const Branch& branch = job.branches[step_[i].branch];
-    const Sequence& sequence = *branch.sequence;
-    // The last token's KV is never needed.
-    const size_t left =
-        sequence.params().max_tokens - sequence.generated().size() - 1;
-    Speculator& speculator = *SpeculatorOf(job, branch);
-    guesses.push_back(speculator.Propose(
-        sequence, std::min<size_t>(left, speculation.max_draft_tokens)));
-    offers.push_back({plan->spans[i].first_position, speculator.acceptance()});
-    spans.push_back(i);
-  }
-  std::vector<uint32_t> counts;
-  if (costs_.has_value() && !speculation.always) {
-    counts = ChooseDrafts(costs_->costs(), ShapeOf(*plan), offers,
-                          speculation.max_draft_rows);
-  } else {
-    uint32_t room = speculation.max_draft_rows;
-    for (const auto& guess : guesses) {
-      counts.push_back(std::min(room, static_cast<uint32_t>(guess.size())));
-      room -= counts.back();
-    }
-  }
-  for (size_t i = 0; i < spans.size(); ++i) {
-    if (counts[i] == 0) continue;
-    AddDrafts(step_[spans[i]], guesses[i].first(counts[i]),
-              &plan->spans[spans[i]], plan);
+    visit(i, job, job.branches[step_[i].branch]);
   }
 }
 
-void DecodeScheduler::AddDrafts(Row& row, absl::Span<const DraftToken> guesses,
-                                PlannedSpan* span, StepPlan* plan) {
-  DecodeJob& job = jobs_.at(row.job);
-  Branch& branch = job.branches[row.branch];
-  const auto wanted = static_cast<uint32_t>(guesses.size());
-  row.drafts = CoverRows(job, branch, 1 + wanted) - 1;
-  if (row.drafts == 0) return;
-  guesses = guesses.first(row.drafts);
+size_t DecodeScheduler::MostDrafts(const Sequence& sequence) const {
+  // The last token's KV is never needed.
+  const size_t left =
+      sequence.params().max_tokens - sequence.generated().size() - 1;
+  return std::min<size_t>(left, options_.speculation.max_draft_tokens);
+}
+
+std::vector<uint32_t> DecodeScheduler::DraftCounts(
+    const StepPlan& plan, const std::vector<DraftOffer>& offers,
+    const StepCosts* draft) const {
+  const SpeculationOptions& speculation = options_.speculation;
+  if (costs_.has_value() && !speculation.always) {
+    return ChooseDrafts(costs_->costs(), ShapeOf(plan), offers,
+                        speculation.max_draft_rows, draft);
+  }
+  std::vector<uint32_t> counts;
+  uint32_t room = speculation.max_draft_rows;
+  for (const DraftOffer& offer : offers) {
+    counts.push_back(
+        std::min(room, static_cast<uint32_t>(offer.acceptance.size())));
+    room -= counts.back();
+  }
+  return counts;
+}
+
+void DecodeScheduler::PlanGuesses(StepPlan* plan) {
+  std::vector<DraftOffer> offers;
+  std::vector<absl::Span<const DraftToken>> guesses;
+  ForEachDecodeRow([&](size_t span, DecodeJob& job, Branch& branch) {
+    Speculator& speculator = SpeculatorOf(job, branch);
+    guesses.push_back(
+        speculator.Propose(*branch.sequence, MostDrafts(*branch.sequence)));
+    offers.push_back(
+        {plan->spans[span].first_position, speculator.acceptance()});
+  });
+  const std::vector<uint32_t> counts = DraftCounts(*plan, offers, nullptr);
+  size_t offer = 0;
+  ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
+    const uint32_t wanted = counts[offer];
+    const auto& guess = guesses[offer++];
+    const uint32_t covered = CoverRows(job, branch, 1 + wanted) - 1;
+    AddDraftRows(step_[i], branch, covered, &plan->spans[i], plan);
+    for (const DraftToken& token : guess.first(covered)) {
+      plan->spans[i].tokens.push_back(token.token);
+    }
+  });
+}
+
+void DecodeScheduler::PlanModelGuesses(StepPlan* plan) {
+  std::vector<DraftOffer> offers;
+  ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
+    offers.push_back(
+        {plan->spans[i].first_position,
+         draft_model_->Acceptance(DraftKey(job, branch), *branch.sequence,
+                                  MostDrafts(*branch.sequence))});
+  });
+  const std::vector<uint32_t> counts =
+      DraftCounts(*plan, offers, draft_model_->costs());
+  draft_model_->BeginStep(costs_.has_value() ? costs_->Predict(ShapeOf(*plan))
+                                             : Duration::zero());
+  size_t offer = 0;
+  ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
+    const uint32_t wanted = counts[offer++];
+    const uint32_t covered =
+        wanted == 0 ? 0 : CoverRows(job, branch, 1 + wanted) - 1;
+    const uint32_t planned = draft_model_->Plan(
+        DraftKey(job, branch), *branch.sequence, i, covered, plan);
+    AddDraftRows(step_[i], branch, planned, &plan->spans[i], plan);
+  });
+}
+
+void DecodeScheduler::AddDraftRows(Row& row, const Branch& branch,
+                                   uint32_t count, PlannedSpan* span,
+                                   StepPlan* plan) {
+  row.drafts = count;
+  if (count == 0) return;
   span->drafted = true;
-  for (const DraftToken& guess : guesses) span->tokens.push_back(guess.token);
   const auto begun =
       branch.blocks.begin() + static_cast<ptrdiff_t>(span->blocks.size());
-  const auto end = branch.blocks.begin() +
-                   BlocksFor(span->first_position + span->tokens.size());
-  plan->cleared.insert(plan->cleared.end(), begun, end);
+  const auto end =
+      branch.blocks.begin() + BlocksFor(span->first_position + 1 + count);
+  if (!BATON_MUTANT("draft_block_not_cleared")) {
+    plan->cleared.insert(plan->cleared.end(), begun, end);
+  }
   span->blocks.insert(span->blocks.end(), begun, end);
 }
 
-void DecodeScheduler::JudgeDrafts(const Row& row,
-                                  absl::Span<const SampledToken> drawn,
+void DecodeScheduler::JudgeDrafts(const Row& row, const SpanResult& result,
                                   size_t appended) {
   DecodeJob& job = jobs_.at(row.job);
-  Speculator* const speculator = SpeculatorOf(job, job.branches[row.branch]);
-  if (speculator == nullptr) return;
-  std::vector<TokenId> tokens;
-  for (const SampledToken& token : drawn) tokens.push_back(token.token);
-  speculator->Observe(tokens);
-  if (row.drafts == 0) return;
-  const auto accepted = static_cast<uint32_t>(drawn.size() - 1);
-  job.drafted += row.drafts;
-  job.accepted += accepted;
-  counters_.speculation.Add(row.drafts, accepted);
-  counters_.speculation.saved_rows += appended - 1;
+  const Branch& branch = job.branches[row.branch];
+  const auto right = static_cast<uint32_t>(result.draws.size() - 1);
+  if (options_.speculation.make_drafter) {
+    std::vector<TokenId> tokens;
+    for (const SampledToken& token : result.draws) {
+      tokens.push_back(token.token);
+    }
+    SpeculatorOf(job, branch).Observe(tokens);
+  } else if (draft_model_.has_value() && row.drafts > 0) {
+    draft_model_->Observe(DraftKey(job, branch), result.guesses, right);
+  }
+  if (result.guesses == 0) return;
+  job.drafted += result.guesses;
+  job.accepted += right;
+  counters_.speculation.Add(result.guesses, right);
+  counters_.speculation.saved_steps += appended - 1;
+}
+
+void DecodeScheduler::StopDrafts(const Row& row) {
+  DecodeJob& job = jobs_.at(row.job);
+  const Branch& branch = job.branches[row.branch];
+  if (draft_model_.has_value()) {
+    draft_model_->Stop(DraftKey(job, branch));
+  } else {
+    SpeculatorOf(job, branch).Stop();
+  }
+}
+
+void DecodeScheduler::ForgetEndedDrafts() {
+  if (!draft_model_.has_value()) return;
+  std::set<DraftModelPlanner::Key> running;
+  for (const auto& [id, job] : jobs_) {
+    if (job.phase != Phase::kDecoding) continue;
+    for (const Branch& branch : job.branches) {
+      running.insert(DraftKey(job, branch));
+    }
+  }
+  draft_model_->KeepOnly(running);
 }
 
 }  // namespace baton::decode

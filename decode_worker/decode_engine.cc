@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "decode_worker/decode_metrics.h"
+#include "decode_worker/speculation/speculation_metrics.h"
 
 namespace baton::decode {
 namespace {
@@ -57,19 +58,24 @@ void Execute(Engine& engine, CancelLanding action) {
 std::function<void(const DecodeScheduler&)> PublishTo(WorkerMetrics* metrics) {
   if (metrics == nullptr) return nullptr;
   auto decode = std::make_shared<DecodeMetrics>(metrics->metrics());
-  return [decode](const DecodeScheduler& scheduler) {
+  auto speculation = std::make_shared<SpeculationMetrics>(metrics->metrics());
+  return [decode, speculation](const DecodeScheduler& scheduler) {
     decode->Publish(scheduler, MonotonicNow());
+    speculation->Publish(scheduler.counters().speculation);
   };
 }
 
 }  // namespace
 
+uint32_t MaxStepRows(const DecodeSettings& settings, uint32_t step_tokens) {
+  return settings.max_sequences + step_tokens +
+         settings.speculation.max_draft_rows;
+}
+
 DecodeEngine::DecodeEngine(WorkerParts parts, const DecodeSettings& settings,
                            OnMessage on_message)
     : WorkerEngine(
-          std::move(parts),
-          settings.max_sequences + parts.step_tokens +
-              settings.speculation.max_draft_rows,
+          std::move(parts), MaxStepRows(settings, parts.step_tokens),
           DecodeScheduler(OptionsOf(parts, settings)), std::move(on_message),
           [](Engine& engine, auto action) {
             Execute(engine, std::move(action));

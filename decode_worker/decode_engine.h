@@ -23,6 +23,9 @@ struct DecodeSettings {
   SpeculationOptions speculation = {};
 };
 
+// The rows that one of its steps may have.
+uint32_t MaxStepRows(const DecodeSettings& settings, uint32_t step_tokens);
+
 // A decode worker without its network side.
 class DecodeEngine final : public WorkerEngine<DecodeScheduler> {
  public:

@@ -14,7 +14,11 @@ DecodeScheduler::DecodeScheduler(DecodeOptions options)
                        options.health, options.costs),
       options_(std::move(options)),
       cap_(options_.tpot_target, options_.max_sequences),
-      lengths_(options_.length_quantile) {}
+      lengths_(options_.length_quantile) {
+  if (options_.speculation.draft_model.has_value()) {
+    draft_model_.emplace(options_.epoch, *options_.speculation.draft_model);
+  }
+}
 
 std::vector<Action> DecodeScheduler::Handle(Event event, MonotonicTime now) {
   std::visit([&](auto&& e) { On(std::move(e), now); }, std::move(event));

@@ -2,10 +2,8 @@
 #define BATON_DECODE_WORKER_DECODE_SCHEDULER_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,84 +17,17 @@
 #include "common/worker/chunk_planner.h"
 #include "common/worker/scheduler_events.h"
 #include "decode_worker/batch_cap.h"
+#include "decode_worker/decode_events.h"
 #include "decode_worker/decode_job.h"
 #include "decode_worker/output_lengths.h"
 #include "decode_worker/peak_demand.h"
+#include "decode_worker/speculation/draft_model_planner.h"
 #include "decode_worker/speculation/speculation.h"
+#include "decode_worker/speculation/speculation_control.h"
 #include "kv_transfer/transfer_core.h"
 #include "proto/decode.pb.h"
 
 namespace baton::decode {
-
-enum class Batching {
-  kContinuous,  // an attempt joins the batch at any step
-  kStatic,      // a new batch starts when the old one is empty
-};
-
-struct DecodeOptions {
-  WorkerEpoch epoch;
-  uint32_t blocks = 0;                      // pool size
-  StepBudget budget;                        // of prefill beside decode rows
-  uint32_t max_sequences = 64;              // choices accepted at once
-  Duration tpot_target = Duration::zero();  // see BatchCap
-  double landing_fraction = 0.5;            // of the pool, for landings
-  Batching batching = Batching::kContinuous;
-  Duration landing_timeout = std::chrono::seconds(120);
-  Duration retry_after = std::chrono::milliseconds(20);
-  uint32_t max_preemptions = 3;   // of an attempt; then its growth is reserved
-  double length_quantile = 0.75;  // that admission plans with: OutputLengths
-  // For tests: every attempt loses its blocks after each of its first steps,
-  // as often as this and max_preemptions say.
-  uint32_t forced_preemptions = 0;
-  std::string transport;  // reported with landings
-  ComputeHealth::Options health = {};
-  std::optional<CostModel> costs = {};  // of a step; none: not predicted
-  SpeculationOptions speculation = {};
-  SequenceLimits limits;
-  std::shared_ptr<const Vocabulary> vocabulary;
-};
-
-// --- events, besides those of common/worker/scheduler_events.h ---
-using CommandReceived = baton::CommandReceived<v1::DecodeCommand>;
-// Answer to OpenLanding.
-struct LandingOpened {
-  JobId job;
-  absl::StatusOr<v1::Ticket> ticket;
-};
-using Event = std::variant<SessionOpened, SessionLost, CommandReceived,
-                           StepDone, LandingOpened, transfer::TransferEvent,
-                           Tick, DrainStarted, ShutDown>;
-
-// --- actions ---
-struct OpenLanding {
-  JobId job;
-  std::vector<BlockRef> blocks;  // by ordinal; a partial last one is to be
-  uint32_t token_count = 0;      // zeroed before
-  Duration timeout{};
-};
-struct CancelLanding {
-  LandingId landing;
-};
-using SendEvent = baton::SendEvent<v1::DecodeEvent>;
-using Action = std::variant<RunStep, OpenLanding, CancelLanding, SendEvent>;
-
-struct DecodeCounters : WorkerCounters {
-  uint64_t refused = 0, landed = 0, done = 0;
-  uint64_t released = 0;  // by the router, before their end
-  SpeculationCounters speculation;
-  uint64_t preemptions = 0;
-  uint64_t recomputed_tokens = 0;  // rows that were computed before
-  uint32_t most_preemptions = 0;   // of one attempt
-};
-
-struct DecodeKind {
-  using Job = DecodeJob;
-  using Command = v1::DecodeCommand;
-  using Message = v1::DecodeEvent;
-  using Action = decode::Action;
-  using Counters = DecodeCounters;
-  static constexpr char kName[] = "decode worker";
-};
 
 // Decides everything a decode worker does: who gets blocks, who is in the next
 // step, when blocks are given back. Attempts are accepted as long as the peak
@@ -120,6 +51,10 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   uint64_t predicted_peak() const {
     return jobs_.empty() ? 0 : predicted_peak_;
   }
+  // Of the draft model; null: there is none.
+  const BlockPool* draft_pool() const {
+    return draft_model_.has_value() ? &draft_model_->pool() : nullptr;
+  }
 
  private:
   using Phase = DecodeJob::Phase;
@@ -131,7 +66,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
     size_t branch = 0;  // when prefill_tokens == 0
     uint32_t prefill_tokens = 0;
     bool prefill_ends = false;
-    uint32_t drafts = 0;
+    uint32_t drafts = 0;  // at most
   };
 
   void On(CommandReceived event, MonotonicTime now);
@@ -208,18 +143,32 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   void EndRecompute(DecodeJob& job, MonotonicTime now);
   void AppendDraw(DecodeJob& job, Sequence* sequence,
                   const SampledToken& sampled, v1::StepTokens* tokens);
-  // Guesses: decode_drafts.cc.
-  void PlanDrafts(StepPlan* plan);
-  void AddDrafts(Row& row, absl::Span<const DraftToken> guesses,
-                 PlannedSpan* span, StepPlan* plan);
-  // Of a choice that goes on, or null.
-  Speculator* SpeculatorOf(DecodeJob& job, const Branch& branch);
-  // What became of a decode row with or without guesses.
-  void JudgeDrafts(const Row& row, absl::Span<const SampledToken> drawn,
-                   size_t appended);
-
   void DropEndedBranches(DecodeJob& job);
   void Finish(DecodeJob& job, MonotonicTime now);
+
+  // Guesses: decode_drafts.cc.
+  void PlanDrafts(StepPlan* plan);
+  void PlanGuesses(StepPlan* plan);
+  void PlanModelGuesses(StepPlan* plan);
+  // visit(span, job, branch) for every decode row of the step.
+  template <class Visit>
+  void ForEachDecodeRow(Visit visit);
+  size_t MostDrafts(const Sequence& sequence) const;
+  // How many of each offer are verified; `draft`: costs of the draft model.
+  std::vector<uint32_t> DraftCounts(const StepPlan& plan,
+                                    const std::vector<DraftOffer>& offers,
+                                    const StepCosts* draft) const;
+  // Blocks for the rows of `count` guesses behind a decode row.
+  void AddDraftRows(Row& row, const Branch& branch, uint32_t count,
+                    PlannedSpan* span, StepPlan* plan);
+  Speculator& SpeculatorOf(DecodeJob& job, const Branch& branch);
+  static DraftModelPlanner::Key DraftKey(const DecodeJob& job,
+                                         const Branch& branch);
+  // What became of a decode row with or without guesses, of whose tokens so
+  // many were appended.
+  void JudgeDrafts(const Row& row, const SpanResult& result, size_t appended);
+  void StopDrafts(const Row& row);  // of the choice, for good
+  void ForgetEndedDrafts();
 
   void Close(Job& job, const absl::Status& failure, bool retryable,
              v1::FailureCause cause) override;
@@ -241,6 +190,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   std::vector<Row> step_;   // of the step in flight
   uint32_t sequences_ = 0;  // choices accepted and not ended
   OutputLengths lengths_;
+  std::optional<DraftModelPlanner> draft_model_;
   uint32_t waiting_ = 0;  // attempts preempted or without their next block
   uint64_t predicted_peak_ = 0;  // as of the last step or attempt
 };

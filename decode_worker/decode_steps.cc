@@ -38,6 +38,7 @@ void DecodeScheduler::StartStep(MonotonicTime now) {
   ForcePreemptions();
   GrowTables();
   ReturnPreempted(now);
+  ForgetEndedDrafts();
   StepPlan plan;
   step_.clear();
   for (auto& [id, job] : jobs_) {
@@ -109,6 +110,9 @@ PlannedSpan& DecodeScheduler::PlanRows(DecodeJob& job, size_t branch,
 void DecodeScheduler::On(StepDone event, MonotonicTime now) {
   if (!EndStep(event, now)) return;
   BATON_CHECK(event.result.spans.size() == step_.size());
+  if (draft_model_.has_value()) {
+    draft_model_->ObserveTimes(event.result.draft_elapsed);
+  }
   const std::vector<Row> step = std::exchange(step_, {});
   std::map<SessionId, v1::StepTokens> tokens;
   std::map<JobId, absl::Status> touched;  // and the first failure
@@ -119,7 +123,7 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
     absl::Status& status = touched[job.id];
     if (job.phase == Phase::kClosing) continue;
     if (!event.result.spans[i].status.ok() && step[i].drafts > 0) {
-      SpeculatorOf(job, job.branches[step[i].branch])->Stop();
+      StopDrafts(step[i]);
       retried.insert(job.id);
       continue;
     }
@@ -195,7 +199,7 @@ void DecodeScheduler::TakeDecoded(const Row& row, const SpanResult& result,
     ++appended;
   }
   counters_.decode_tokens += appended;
-  JudgeDrafts(row, result.draws, appended);
+  JudgeDrafts(row, result, appended);
 }
 
 void DecodeScheduler::AppendDraw(DecodeJob& job, Sequence* sequence,

@@ -7,11 +7,13 @@
 #include "absl/status/statusor.h"
 #include "common/base/cpu_check.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/config/config_parser.h"
 #include "common/telemetry/log.h"
 #include "common/worker/worker_options.h"
 #include "common/worker/worker_process.h"
 #include "decode_worker/decode_worker.h"
+#include "decode_worker/draft_model.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kv_transfer/grpc/grpc_transport.h"
 #include "kv_transfer/ucx/ucx_transport.h"
@@ -23,7 +25,9 @@ struct DecodeWorkerOptions : WorkerOptions {
   std::string disaggregation = "auto";
   uint32_t local_prefill_max_tokens = 64;
   std::string batching = "continuous";
-  std::string speculation = "off";
+  std::string speculation = "suffix";
+  std::string draft_model;
+  uint32_t draft_kv_blocks = 0;
   decode::DecodeSettings settings;
 
   DecodeWorkerOptions() : WorkerOptions("decode-0") {
@@ -38,7 +42,14 @@ struct DecodeWorkerOptions : WorkerOptions {
                        1 << 20, "longest prompt prefilled here in mode auto");
     parser->AddChoice("batching", &batching, {"continuous", "static"},
                       "when requests join the batch");
-    parser->AddChoice("speculation", &speculation, {"off", "ngram", "suffix"},
+    parser->AddString("draft-model", &draft_model,
+                      "GGUF file of a smaller model with the same vocabulary "
+                      "that guesses");
+    parser->AddInteger("draft-kv-blocks", &draft_kv_blocks, 0, 1 << 24,
+                       "KV blocks of the draft model; 0 = as many positions as "
+                       "the served model has");
+    parser->AddChoice("speculation", &speculation,
+                      {"off", "ngram", "suffix", "draft"},
                       "where guesses of the next tokens come from: they save "
                       "steps and change no answer");
     parser->AddInteger(
@@ -63,6 +74,17 @@ struct DecodeWorkerOptions : WorkerOptions {
     parser->AddReal("length-quantile", &settings.length_quantile, 0, 1,
                     "share of answers that shall be no longer than is planned "
                     "for them; 1 = plan for max_tokens");
+    parser->AddCheck({"speculation", "draft-model"}, [this] {
+      if ((speculation == "draft") == !draft_model.empty()) {
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError(
+          speculation == "draft"
+              ? "draft-model: needed by speculation=draft (got nothing)"
+              : StrCat("draft-model: only speculation=draft uses one "
+                       "(speculation is ",
+                       speculation, ")"));
+    });
     parser->AddCheck([this] {
       if (settings.landing_timeout > Duration::zero()) return absl::OkStatus();
       return absl::InvalidArgumentError(
@@ -114,7 +136,23 @@ int Main(int argc, char** argv) {
     ucx.trusted_network = options.trusted_network;
     return transfer::MakeUcxTransport(ucx);
   };
+  std::unique_ptr<decode::DraftModel> draft;
+  wiring.on_model_loaded = [&](const ServedModel& served,
+                               kernels::Backend* backend) -> absl::Status {
+    if (options.draft_model.empty()) return absl::OkStatus();
+    BATON_ASSIGN_OR_RETURN(
+        draft,
+        decode::DraftModel::Load({.path = options.draft_model,
+                                  .kv_blocks = options.draft_kv_blocks,
+                                  .max_rows = decode::MaxStepRows(
+                                      options.settings, options.step_tokens),
+                                  .step_tokens = options.step_tokens},
+                                 served, backend));
+    options.settings.speculation.draft_model = draft->options();
+    return absl::OkStatus();
+  };
   wiring.make_worker = [&](WorkerParts parts, v1::WorkerHello hello) {
+    if (draft != nullptr) parts.draft = draft->parts();
     hello.set_max_sequences(options.settings.max_sequences);
     hello.set_disaggregation(ModeOf(options.disaggregation));
     hello.set_local_prefill_max_tokens(options.local_prefill_max_tokens);

@@ -154,8 +154,13 @@ SpanResult Draw(const StepSpan& span, LogitRows* rows,
                 kernels::Backend* backend) {
   auto drawn = span.drafted ? DrawDrafted(span, rows, backend)
                             : DrawAll(span, rows->Next(), backend);
-  if (!drawn.ok()) return {.status = drawn.status(), .draws = {}};
-  return {.status = absl::OkStatus(), .draws = *std::move(drawn)};
+  SpanResult result;
+  if (drawn.ok()) {
+    result.draws = *std::move(drawn);
+  } else {
+    result.status = drawn.status();
+  }
+  return result;
 }
 
 }  // namespace
@@ -213,12 +218,16 @@ absl::StatusOr<StepResult> Engine::Step(absl::Span<const StepSpan> spans) {
     logits.SkipTo(next_row);
     next_row += LogitRowsOf(spans[i]);
     if (!finite[i]) {
-      result.spans.push_back(
-          {absl::InternalError("NaN or infinity in the activations"), {}});
+      result.spans.emplace_back().status =
+          absl::InternalError("NaN or infinity in the activations");
     } else if (!spans[i].draws.empty()) {
       result.spans.push_back(Draw(spans[i], &logits, model_->backend()));
     } else {
       result.spans.emplace_back();
+    }
+    if (spans[i].drafted) {
+      result.spans.back().guesses =
+          static_cast<uint32_t>(spans[i].tokens.size() - 1);
     }
   }
   result.elapsed = MonotonicNow() - start;

@@ -39,11 +39,14 @@ struct SpanResult {
   // the first one, at least one; each but the last equals its guess. The KV of
   // as many positions is that of the sequence, the rest is to be cleared.
   std::vector<SampledToken> draws;
+  uint32_t guesses = 0;  // of a drafted span, that were verified
 };
 
 struct StepResult {
   std::vector<SpanResult> spans;
   Duration elapsed{};
+  // Of a draft model's passes before it.
+  std::vector<Duration> draft_elapsed;
 };
 
 // Runs forward passes over a batch: mixed prefill chunks and decode rows. The

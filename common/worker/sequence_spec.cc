@@ -184,18 +184,24 @@ uint64_t ContextTokensOf(const v1::SequenceSpec& spec) {
 
 DrawRequest NextDrawOf(const Sequence& sequence,
                        const std::shared_ptr<const SequenceParams>& params) {
-  const SamplingParams& sampling = params->sampling;
+  return NextDrawOf(sequence, std::shared_ptr<const SamplingParams>(
+                                  params, &params->sampling));
+}
+
+DrawRequest NextDrawOf(const Sequence& sequence,
+                       std::shared_ptr<const SamplingParams> sampling) {
   const DrawContext context = sequence.NextDraw();
   DrawRequest draw;
-  draw.params = {params, &sampling};
   draw.choice = context.choice;
   draw.position = context.position;
   draw.banned.assign(context.banned.begin(), context.banned.end());
-  draw.banned_before = params->prompt.size() + params->min_tokens;
-  if (sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
-      sampling.frequency_penalty != 0) {
+  draw.banned_before =
+      sequence.params().prompt.size() + sequence.params().min_tokens;
+  if (sampling->repetition_penalty != 1 || sampling->presence_penalty != 0 ||
+      sampling->frequency_penalty != 0) {
     draw.counts = sequence.counts();
   }
+  draw.params = std::move(sampling);
   return draw;
 }
 

@@ -55,6 +55,10 @@ uint64_t ContextTokensOf(const v1::SequenceSpec& spec);
 DrawRequest NextDrawOf(const Sequence& sequence,
                        const std::shared_ptr<const SequenceParams>& params);
 
+// The same with other parameters than the sequence's own.
+DrawRequest NextDrawOf(const Sequence& sequence,
+                       std::shared_ptr<const SamplingParams> sampling);
+
 // What the client side learns about a token just appended.
 v1::TokenDelta ToDelta(AttemptId attempt, const Sequence& sequence,
                        Sequence::Appended appended,

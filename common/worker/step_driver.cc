@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -12,10 +13,32 @@
 
 namespace baton {
 
+namespace {
+
+absl::Status ResolveSpan(PlannedSpan& span, const BlockPool& pool,
+                         const KvMemory& memory, StepSpan* resolved) {
+  resolved->tokens = std::move(span.tokens);
+  resolved->drafted = span.drafted;
+  resolved->first_position = span.first_position;
+  resolved->draws = std::move(span.draws);
+  resolved->blocks.reserve(span.blocks.size());
+  for (const BlockRef& block : span.blocks) {
+    BATON_RETURN_IF_ERROR(pool.Check(block));
+    resolved->blocks.push_back(memory.Block(block.id));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 StepDriver::StepDriver(const Model* model, KvMemory* memory, uint32_t max_rows,
-                       OnDone on_done)
+                       OnDone on_done, DraftModelParts draft)
     : memory_(memory),
       engine_(model, max_rows),
+      draft_memory_(draft.memory),
+      draft_engine_(draft.model == nullptr
+                        ? nullptr
+                        : std::make_unique<Engine>(draft.model, max_rows)),
       on_done_(std::move(on_done)),
       thread_([this] { Loop(); }) {}
 
@@ -28,11 +51,12 @@ StepDriver::~StepDriver() {
   thread_.join();
 }
 
-void StepDriver::Run(StepPlan plan, const BlockPool& pool) {
+void StepDriver::Run(StepPlan plan, const BlockPool& pool,
+                     const BlockPool* draft_pool) {
   Step step;
   step.number = plan.number;
   step.results = plan.spans.size();
-  step.refusal = Resolve(plan, pool, &step);
+  step.refusal = Resolve(plan, pool, draft_pool, &step);
   {
     std::lock_guard lock(mutex_);
     BATON_CHECK(!next_.has_value());
@@ -42,19 +66,22 @@ void StepDriver::Run(StepPlan plan, const BlockPool& pool) {
 }
 
 absl::Status StepDriver::Resolve(StepPlan& plan, const BlockPool& pool,
-                                 Step* step) {
+                                 const BlockPool* draft_pool, Step* step) {
   for (PlannedSpan& span : plan.spans) {
-    StepSpan resolved;
-    resolved.tokens = std::move(span.tokens);
-    resolved.drafted = span.drafted;
-    resolved.first_position = span.first_position;
-    resolved.draws = std::move(span.draws);
-    resolved.blocks.reserve(span.blocks.size());
-    for (const BlockRef& block : span.blocks) {
-      BATON_RETURN_IF_ERROR(pool.Check(block));
-      resolved.blocks.push_back(memory_->Block(block.id));
-    }
-    step->spans.push_back(std::move(resolved));
+    BATON_RETURN_IF_ERROR(
+        ResolveSpan(span, pool, *memory_, &step->spans.emplace_back()));
+  }
+  for (PlannedDraft& draft : plan.drafts) {
+    BATON_CHECK(draft_engine_ != nullptr && draft_pool != nullptr);
+    step->verifying.push_back(draft.span);
+    DraftSpan& resolved = step->drafts.emplace_back();
+    resolved.count = draft.count;
+    BATON_RETURN_IF_ERROR(
+        ResolveSpan(draft.known, *draft_pool, *draft_memory_, &resolved.known));
+  }
+  for (const BlockRef& block : plan.draft_cleared) {
+    BATON_RETURN_IF_ERROR(draft_pool->Check(block));
+    step->draft_cleared.push_back(block.id);
   }
   for (const BlockRef& block : plan.cleared) {
     BATON_RETURN_IF_ERROR(pool.Check(block));
@@ -74,25 +101,47 @@ void StepDriver::Loop() {
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || next_.has_value(); });
     if (!next_.has_value()) return;
-    const Step step = *std::exchange(next_, std::nullopt);
+    Step step = *std::exchange(next_, std::nullopt);
     lock.unlock();
     on_done_({step.number, Compute(step)});
     lock.lock();
   }
 }
 
-void StepDriver::ClearRejected(absl::Span<const StepSpan> spans,
-                               const StepResult& result) {
-  for (size_t i = 0; i < spans.size(); ++i) {
-    const StepSpan& span = spans[i];
+std::vector<Duration> StepDriver::MakeGuesses(Step& step) {
+  for (const BlockId block : step.draft_cleared) draft_memory_->Clear(block);
+  if (step.drafts.empty()) return {};
+  absl::StatusOr<DraftRun> run = RunDrafts(draft_engine_.get(), step.drafts);
+  if (!run.ok()) return {};  // a step without guesses
+  for (size_t i = 0; i < step.drafts.size(); ++i) {
+    std::vector<TokenId>& tokens = step.spans[step.verifying[i]].tokens;
+    tokens.insert(tokens.end(), run->guesses[i].begin(), run->guesses[i].end());
+  }
+  return std::move(run->elapsed);
+}
+
+void StepDriver::ClearRejected(const Step& step, const StepResult& result) {
+  for (size_t i = 0; i < step.spans.size(); ++i) {
+    const StepSpan& span = step.spans[i];
     if (!span.drafted) continue;
     ClearPositions(memory_->layout(), span.blocks,
                    span.first_position + result.spans[i].draws.size(),
                    span.first_position + span.tokens.size());
   }
+  for (size_t i = 0; i < step.drafts.size(); ++i) {
+    const SpanResult& verified = result.spans[step.verifying[i]];
+    if (verified.guesses == 0) continue;
+    // The last guess was not computed.
+    const uint64_t computed = verified.guesses - 1;
+    const StepSpan& known = step.drafts[i].known;
+    const uint64_t first = known.first_position + known.tokens.size();
+    const uint64_t right = std::max<uint64_t>(verified.draws.size(), 1) - 1;
+    ClearPositions(draft_memory_->layout(), known.blocks,
+                   first + std::min(right, computed), first + computed);
+  }
 }
 
-StepResult StepDriver::Compute(const Step& step) {
+StepResult StepDriver::Compute(Step& step) {
   absl::Status failure = step.refusal;
   if (failure.ok()) {
     for (BlockId block : step.cleared) memory_->Clear(block);
@@ -100,9 +149,11 @@ StepResult StepDriver::Compute(const Step& step) {
       const absl::Span<std::byte> source = memory_->BlockSpan(from);
       std::memcpy(memory_->Block(to), source.data(), source.size());
     }
+    std::vector<Duration> draft_elapsed = MakeGuesses(step);
     absl::StatusOr<StepResult> result = engine_.Step(step.spans);
     if (result.ok()) {
-      ClearRejected(step.spans, *result);
+      ClearRejected(step, *result);
+      result->draft_elapsed = std::move(draft_elapsed);
       return *std::move(result);
     }
     failure = result.status();

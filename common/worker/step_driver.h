@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/engine/draft_run.h"
 #include "common/engine/engine.h"
 #include "common/kv_cache/block_pool.h"
 #include "common/kv_cache/kv_memory.h"
@@ -20,6 +22,12 @@
 
 namespace baton {
 
+// A second model that guesses what the first one says.
+struct DraftModelParts {
+  const Model* model = nullptr;  // null: none
+  KvMemory* memory = nullptr;
+};
+
 // The compute thread of a worker: turns block references into memory and runs
 // forward passes, one at a time.
 class StepDriver {
@@ -27,9 +35,10 @@ class StepDriver {
   // Runs on the compute thread; must only hand the result on.
   using OnDone = std::function<void(StepDone)>;
 
-  // `model` and `memory` outlive the driver. Steps have at most `max_rows`.
+  // The models and memories outlive the driver; `draft` may have none. Steps
+  // and passes of the draft model have at most `max_rows`.
   StepDriver(const Model* model, KvMemory* memory, uint32_t max_rows,
-             OnDone on_done);
+             OnDone on_done, DraftModelParts draft = {});
   // Waits for the step in flight; its result is still handed on.
   ~StepDriver();
   StepDriver(const StepDriver&) = delete;
@@ -37,8 +46,10 @@ class StepDriver {
 
   // Checks every reference against the pool and starts the step. Requires that
   // no step is in flight. A step that cannot run answers with an INTERNAL
-  // status in every span. Call it where `pool` is used.
-  void Run(StepPlan plan, const BlockPool& pool);
+  // status in every span. Call it where the pools are used; `draft_pool` may be
+  // null where there is no draft model.
+  void Run(StepPlan plan, const BlockPool& pool,
+           const BlockPool* draft_pool = nullptr);
 
  private:
   // What the compute thread works on.
@@ -49,16 +60,23 @@ class StepDriver {
     std::vector<BlockId> cleared;
     std::vector<std::pair<BlockId, BlockId>> copies;  // from, to
     std::vector<StepSpan> spans;
+    std::vector<BlockId> draft_cleared;
+    std::vector<size_t> verifying;  // span of each of the drafts
+    std::vector<DraftSpan> drafts;
   };
 
-  absl::Status Resolve(StepPlan& plan, const BlockPool& pool, Step* step);
+  absl::Status Resolve(StepPlan& plan, const BlockPool& pool,
+                       const BlockPool* draft_pool, Step* step);
   void Loop();
-  StepResult Compute(const Step& step);
-  void ClearRejected(absl::Span<const StepSpan> spans,
-                     const StepResult& result);
+  StepResult Compute(Step& step);
+  // Lets the draft model guess into the tokens of the spans.
+  std::vector<Duration> MakeGuesses(Step& step);
+  void ClearRejected(const Step& step, const StepResult& result);
 
   KvMemory* const memory_;
   Engine engine_;
+  KvMemory* const draft_memory_;
+  const std::unique_ptr<Engine> draft_engine_;
   const OnDone on_done_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -18,6 +18,10 @@ StepShape ShapeOf(const StepPlan& plan) {
       ++step.logit_rows;
     }
   }
+  for (const PlannedDraft& draft : plan.drafts) {
+    step.spans[draft.span].rows += draft.count;
+    step.logit_rows += draft.count;
+  }
   return step;
 }
 

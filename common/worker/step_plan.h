@@ -28,18 +28,31 @@ struct BlockCopy {
   BlockRef to;
 };
 
+// Guesses that a draft model makes right before the pass.
+struct PlannedDraft {
+  size_t span = 0;     // that verifies them, drafted; they join its tokens
+  uint32_t count = 0;  // 0: only KV is computed
+  // A DraftSpan's, in blocks of the draft model's pool.
+  PlannedSpan known;
+};
+
 // One forward pass as a scheduler wants it, in this order: zero the cleared
-// blocks, copy, run the spans, zero the KV of rejected drafts. Every block
-// named stays held by the scheduler until the StepDone of that number.
+// blocks, copy, let the draft model guess, run the spans, zero the KV of
+// rejected guesses. Every block named stays held by the scheduler until the
+// StepDone of that number.
 struct StepPlan {
   uint64_t number = 0;  // 1, 2, 3, ...
   std::vector<BlockRef> cleared;
   std::vector<BlockCopy> copies;
   std::vector<PlannedSpan> spans;
+  std::vector<BlockRef> draft_cleared;  // of the draft model's pool
+  std::vector<PlannedDraft> drafts;
 
+  // Of the spans, with guesses still to be made.
   size_t rows() const {
     size_t rows = 0;
     for (const PlannedSpan& span : spans) rows += span.tokens.size();
+    for (const PlannedDraft& draft : drafts) rows += draft.count;
     return rows;
   }
 };

@@ -18,6 +18,7 @@
 #include "common/sequence/sequence.h"
 #include "common/worker/compute_health.h"
 #include "common/worker/sequence_spec.h"
+#include "common/worker/step_driver.h"
 #include "common/worker/worker_metrics.h"
 #include "kv_transfer/transfer_thread.h"
 #include "kv_transfer/transport.h"
@@ -30,6 +31,7 @@ struct WorkerParts {
   WorkerEpoch epoch;
   const Model* model = nullptr;
   KvMemory* memory = nullptr;
+  DraftModelParts draft;  // decode workers
   std::shared_ptr<const Vocabulary> vocabulary;
   uint32_t max_context_tokens = 0;
   uint32_t step_tokens = 128;

@@ -103,8 +103,10 @@ class WorkerEngine {
                    [this](std::vector<transfer::TransferEvent> events) {
                      OnTransferEvents(std::move(events));
                    }),
-        steps_(parts.model, parts.memory, max_rows,
-               [this](StepDone done) { OnStepDone(std::move(done)); }) {
+        steps_(
+            parts.model, parts.memory, max_rows,
+            [this](StepDone done) { OnStepDone(std::move(done)); },
+            parts.draft) {
     // The metrics are true before the first event.
     driver_.Ask([this](const Scheduler& current) {
       AfterEvents(current);
@@ -119,12 +121,20 @@ class WorkerEngine {
   void Carry(One action, const Execute& execute) {
     if constexpr (std::is_same_v<One, RunStep>) {
       if (metrics_ != nullptr) metrics_->OnStepPlanned(action.plan);
-      steps_.Run(std::move(action.plan), driver_.scheduler().pool());
+      steps_.Run(std::move(action.plan), driver_.scheduler().pool(),
+                 DraftPool(driver_.scheduler()));
     } else if constexpr (std::is_same_v<One, SendEvent<Message>>) {
       on_message_(action.session, std::move(action.event));
     } else {
       execute(*this, std::move(action));
     }
+  }
+
+  static const BlockPool* DraftPool(const Scheduler& scheduler) {
+    if constexpr (requires { scheduler.draft_pool(); }) {
+      return scheduler.draft_pool();
+    }
+    return nullptr;
   }
 
   void OnStepDone(StepDone done) {

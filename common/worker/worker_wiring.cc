@@ -51,6 +51,9 @@ absl::StatusOr<WiredWorker> WireWorker(const WorkerOptions& options,
   BATON_ASSIGN_OR_RETURN(wired.served,
                          LoadServedModel(options, wired.backend.get()));
   const ServedModel& served = wired.served;
+  if (wiring.on_model_loaded != nullptr) {
+    BATON_RETURN_IF_ERROR(wiring.on_model_loaded(served, wired.backend.get()));
+  }
   const size_t block_bytes = served.model->kv_layout().block_bytes();
   log::Info("{}: {:.1f} MiB of weights, loaded in {:.0f} ms",
             served.model->config().name,

@@ -26,6 +26,9 @@ struct WorkerWiring {
   std::function<absl::StatusOr<std::unique_ptr<transfer::Transport>>(
       std::shared_ptr<const TlsCredentials> tls)>
       make_transport;
+  // What else the worker needs of the model in memory; may be null.
+  std::function<absl::Status(const ServedModel&, kernels::Backend*)>
+      on_model_loaded;
   // `hello` is complete but for what only this kind of worker knows.
   std::function<std::unique_ptr<Worker>(WorkerParts parts, v1::WorkerHello)>
       make_worker;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "decode_worker/speculation/draft_model_planner.h"
 #include "decode_worker/speculation/drafter.h"
 
 namespace baton::decode {
@@ -14,7 +15,9 @@ namespace baton::decode {
 inline constexpr uint32_t kMostDraftTokens = 32;
 
 struct SpeculationOptions {
-  MakeDrafter make_drafter = {};   // none: no speculation
+  // Where guesses come from: at most one of the two; none: no speculation.
+  MakeDrafter make_drafter = {};
+  std::optional<DraftModelOptions> draft_model = {};
   uint32_t max_draft_tokens = 12;  // of a choice in a step, <= kMostDraftTokens
   uint32_t max_draft_rows = 64;    // of a step
   bool always = false;             // whatever it costs
@@ -23,9 +26,8 @@ struct SpeculationOptions {
 struct SpeculationCounters {
   uint64_t drafted = 0;
   uint64_t accepted = 0;
-  // Tokens of answers that needed no row of a step of their own: accepted, and
-  // not after the end of the answer.
-  uint64_t saved_rows = 0;
+  // Steps that choices were spared: accepted and not behind the answer's end.
+  uint64_t saved_steps = 0;
   // How many drafted spans had so many guesses accepted.
   std::array<uint64_t, kMostDraftTokens + 1> accepted_lengths{};
 

@@ -1,5 +1,6 @@
 #include "decode_worker/speculation/speculation_control.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <queue>
 
@@ -8,6 +9,8 @@ namespace {
 
 // Predictions are not exact: what gains less than this is not done.
 constexpr double kLeastGain = 1.03;
+// Nor is a guess made that is probably wrong, however cheap its row looks.
+constexpr double kLeastAcceptance = 0.25;
 
 // The next guess of an offer.
 struct Next {
@@ -18,12 +21,24 @@ struct Next {
   }
 };
 
+bool Likely(const DraftOffer& offer, size_t guess) {
+  return guess < offer.acceptance.size() &&
+         offer.acceptance[guess] >= kLeastAcceptance;
+}
+
+// Of one more row, at that position, in a pass of the draft model.
+double PassSeconds(const StepCosts& draft, uint32_t position, uint32_t rows) {
+  return (rows == 0 ? draft.fixed : 0) + RowsSeconds(draft, rows + 1) -
+         RowsSeconds(draft, rows) + draft.logit_row +
+         SpanSeconds(draft, {position, 1});
+}
+
 }  // namespace
 
 std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
-                                   uint32_t max_rows) {
+                                   uint32_t max_rows, const StepCosts* draft) {
   std::vector<uint32_t> chosen(offers.size(), 0);
   std::priority_queue<Next> guesses;
   // Prompt chunks are no part of the time that the tokens are for, but guesses
@@ -32,7 +47,7 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
   for (size_t i = 0; i < offers.size(); ++i) {
     decode.spans.push_back({offers[i].position, 1});
     ++decode.logit_rows;
-    if (!offers[i].acceptance.empty()) {
+    if (Likely(offers[i], 0)) {
       guesses.push({offers[i].acceptance.front(), i});
     }
   }
@@ -44,7 +59,8 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
   const uint32_t rows = step.rows();
   std::vector<uint32_t> taken(offers.size(), 0);
   std::vector<size_t> order;
-  size_t best = 0;  // of the order
+  std::vector<uint32_t> pass_rows;  // of the draft model
+  size_t best = 0;                  // of the order
   while (!guesses.empty() && order.size() < max_rows) {
     const Next next = guesses.top();
     guesses.pop();
@@ -55,6 +71,11 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                RowsSeconds(costs, rows + added) + costs.logit_row +
                SpanSeconds(costs, {offer.position, count + 2}) -
                SpanSeconds(costs, {offer.position, count + 1});
+    if (draft != nullptr) {
+      pass_rows.resize(std::max<size_t>(pass_rows.size(), count + 1), 0);
+      seconds += PassSeconds(*draft, offer.position + count, pass_rows[count]);
+      ++pass_rows[count];
+    }
     tokens += next.tokens;
     ++count;
     order.push_back(next.offer);
@@ -62,7 +83,7 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
       best_rate = tokens / seconds;
       best = order.size();
     }
-    if (count < offer.acceptance.size()) {
+    if (Likely(offer, count)) {
       guesses.push({next.tokens * offer.acceptance[count], next.offer});
     }
   }

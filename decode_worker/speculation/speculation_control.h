@@ -20,13 +20,16 @@ struct DraftOffer {
 // How many guesses of each offer are worth a row in this step, so that the
 // expected tokens per second are most, all zero unless that gains something.
 // `step` is the step without guesses, the spans of the offers and prompt chunks
-// beside them; at most `max_rows` guesses in all. A guess that is not drafted
-// costs nothing, one that is costs a row behind all others: where rows are
-// free (below the crossover) many are worth it, in a full batch none.
+// beside them; at most `max_rows` guesses in all. A guess that is verified
+// costs a row behind all others: where rows are free (below the crossover) many
+// are worth it, in a full batch none; a guess that is probably wrong never.
+// `draft`, if not null: a model makes the guesses, all first ones in one pass,
+// then all second ones and so on.
 std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
-                                   uint32_t max_rows);
+                                   uint32_t max_rows,
+                                   const StepCosts* draft = nullptr);
 
 }  // namespace baton::decode
 

@@ -275,6 +275,30 @@ TEST_F(BadConfigTest, ModelFilesThatAreNone) {
   }
 }
 
+TEST_F(BadConfigTest, ADraftModelComesWithItsKindOfSpeculation) {
+  EXPECT_EQ(Errors(kDecode, {"--model=m", "--speculation=draft",
+                             "--max-draft-tokens=33"}),
+            "max-draft-tokens: expected integer in [1, 32] (got \"33\")\n"
+            "draft-model: needed by speculation=draft (got nothing)\n");
+  EXPECT_EQ(
+      Errors(kDecode, {"--model=m", "--speculation=ngram", "--draft-model=d"}),
+      "draft-model: only speculation=draft uses one (speculation is "
+      "ngram)\n");
+}
+
+TEST_F(BadConfigTest, ADraftModelOfAnotherVocabularyIsRefused) {
+  const auto model = WriteTinyModel(folder_, {});
+  const auto draft = WriteTinyModel(folder_, {.vocabulary = 300});
+  ASSERT_TRUE(model.ok() && draft.ok());
+  const Outcome outcome = RunBinary(
+      kDecode, {"--model", *model, "--speculation=draft", "--draft-model",
+                *draft, "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"});
+  EXPECT_EQ(outcome.status, 2) << outcome.output;
+  EXPECT_THAT(outcome.output,
+              HasSubstr("cannot serve: draft-model: its vocabulary is not that "
+                        "of the served model: got 300 tokens, allowed 272"));
+}
+
 TEST_F(BadConfigTest, Row72EveryCutOfAModelFileIsACleanError) {
   const std::string whole = TinyModel({}).Serialize();
   for (size_t part = 0; part < 64; ++part) {

@@ -232,8 +232,7 @@ TEST_F(BadRequestProcessTest, Row46ADeadlineThatPassedCostsNothing) {
   const auto reader = stub_->Generate(&context, GoodRequest());
   v1::GenerateEvent event;
   EXPECT_FALSE(reader->Read(&event));
-  EXPECT_EQ(reader->Finish().error_code(),
-            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(*finished(), *before);
   ExpectUnharmed();
 }

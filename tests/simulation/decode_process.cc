@@ -1,14 +1,20 @@
 #include "tests/simulation/decode_process.h"
 
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "common/base/strings.h"
+#include "tests/simulation/toy_drafter.h"
 #include "tests/simulation/toy_model.h"
 
 namespace baton::simulation {
 namespace {
+
+uint32_t MaxDraftRows(const WorkerShape& shape) {
+  return 4 * shape.max_draft_tokens;
+}
 
 decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   decode::DecodeOptions options;
@@ -20,6 +26,25 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   options.tpot_target = shape.tpot_target;
   options.batching = shape.static_batching ? decode::Batching::kStatic
                                            : decode::Batching::kContinuous;
+  if (shape.max_draft_tokens > 0) {
+    if (shape.draft_blocks > 0) {
+      options.speculation.draft_model = {
+          .blocks = shape.draft_blocks,
+          .max_positions = shape.max_context_tokens,
+          .max_rows = shape.step_token_budget + shape.max_sequences,
+          .tokens_per_step = shape.step_token_budget,
+          .costs = shape.costs()};
+    } else {
+      options.speculation.make_drafter =
+          [version = shape.version,
+           wrong = shape.wrong_guesses](const Sequence& sequence) {
+            return std::make_unique<ToyDrafter>(sequence, version, wrong);
+          };
+    }
+    options.speculation.max_draft_tokens = shape.max_draft_tokens;
+    options.speculation.max_draft_rows = MaxDraftRows(shape);
+    options.speculation.always = shape.draft_always;
+  }
   options.landing_timeout = shape.landing_timeout;
   options.max_preemptions = shape.max_preemptions;
   options.length_quantile = shape.length_quantile;
@@ -91,7 +116,8 @@ void DecodeProcess::CheckGrowth() {
 
 void DecodeProcess::Do(RunStep action) {
   if (sessions_.empty()) Violation("starts a step for nobody");
-  const size_t most = shape().step_token_budget + shape().max_sequences;
+  const size_t most =
+      shape().step_token_budget + shape().max_sequences + MaxDraftRows(shape());
   if (action.plan.rows() > most) {
     Violation(
         StrCat("a step of ", action.plan.rows(), " rows, allowed ", most));

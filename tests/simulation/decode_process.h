@@ -24,6 +24,9 @@ class DecodeProcess : public WorkerProcess {
   void Accept(std::shared_ptr<DecodeStream> stream);
 
   const BlockPool& pool() const override { return scheduler_.pool(); }
+  const BlockPool* draft_pool() const override {
+    return scheduler_.draft_pool();
+  }
   bool idle() const override { return scheduler_.idle(); }
   bool healthy() const override { return scheduler_.healthy(); }
   const decode::DecodeScheduler& scheduler() const { return scheduler_; }

@@ -43,6 +43,9 @@ constexpr Mutant kMutants[] = {
     {"preempted_keeps_blocks", 50},
     {"recompute_misses_a_row", 50},
     {"preemption_unbounded", 200},
+    {"draft_not_compared", 50},
+    {"draft_block_not_cleared", 50},
+    {"draft_kv_not_rolled_back", 100},
 };
 
 // The first seed found in [1, last] that finds the mutant. It may well trip a

@@ -113,6 +113,12 @@ WorkerShape DrawDecodeWorker(const WorkloadShape& workload, bool tiny,
   if (random.Chance(0.5)) shape.length_quantile = 0.5 * random.Unit();
   if (random.Chance(0.3)) shape.length_quantile = 0;
   if (random.Chance(0.15)) shape.forced_preemptions = Number(&random, 1, 5);
+  if (random.Chance(0.5)) {
+    shape.max_draft_tokens = Number(&random, 1, 20);
+    shape.wrong_guesses = random.Chance(0.3) ? 0.0 : 0.6 * random.Unit();
+    shape.draft_always = random.Chance(0.7);
+    if (random.Chance(0.4)) shape.draft_blocks = Number(&random, 1, 2 * least);
+  }
   return shape;
 }
 

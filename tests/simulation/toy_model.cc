@@ -57,6 +57,19 @@ absl::Status VerifyContext(absl::Span<std::byte* const> blocks, uint32_t end,
   return absl::OkStatus();
 }
 
+// The positions from `first` on, to the end of their block, are zero.
+absl::Status VerifyUnwritten(absl::Span<std::byte* const> blocks,
+                             uint64_t first) {
+  for (uint64_t p = first; p < BlocksFor(first + 1) * kBlockTokens; ++p) {
+    const Slot slot = ReadSlot(blocks, static_cast<uint32_t>(p));
+    if (slot.token == 0 && slot.position == 0 && slot.digest == 0) continue;
+    return absl::DataLossError(StrCat("position ", p, ": KV {token ",
+                                      slot.token, ", position ", slot.position,
+                                      "} where nothing was computed yet"));
+  }
+  return absl::OkStatus();
+}
+
 float ToyLogSumExp(absl::Span<const float> logits) {
   const float top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -106,6 +119,14 @@ uint64_t ExtendDigest(uint64_t digest, TokenId token) {
   return Mix(digest * 0x9E3779B97F4A7C15u + token + 1);
 }
 
+void ClearToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
+                       uint64_t end) {
+  for (uint64_t p = first; p < end; ++p) {
+    std::memset(blocks[p / kBlockTokens] + p % kBlockTokens * sizeof(Slot), 0,
+                sizeof(Slot));
+  }
+}
+
 std::vector<float> ToyLogits(uint64_t digest) {
   std::vector<float> logits(kToyVocabulary);
   for (uint32_t i = 0; i < kToyVocabulary; ++i) {
@@ -136,22 +157,38 @@ absl::Status RunToyStep(absl::Span<const StepSpan> spans, uint32_t version,
                                         " tokens from ", span.first_position));
     }
     uint64_t digest;
-    if (absl::Status status = VerifyContext(span.blocks, span.first_position,
-                                            ToyOrigin(version), &digest);
-        !status.ok()) {
+    absl::Status status = VerifyContext(span.blocks, span.first_position,
+                                        ToyOrigin(version), &digest);
+    for (uint64_t p = span.first_position; status.ok() && p < end;
+         p = BlocksFor(p + 1) * kBlockTokens) {
+      status = VerifyUnwritten(span.blocks, p);
+    }
+    if (!status.ok()) {
       return absl::DataLossError(
           StrCat("span ", i, ": ", ToStd(status.message())));
     }
     uint32_t position = span.first_position;
+    std::vector<uint64_t> digests;  // by row
     for (TokenId token : span.tokens) {
       digest = ExtendDigest(digest, token);
+      digests.push_back(digest);
       WriteSlot(span.blocks, {token, position, digest});
       ++position;
     }
     SpanResult& out = result->spans.emplace_back();
+    if (span.drafted) {
+      out.draws = *DrawRun(span.draws.front(),
+                           absl::MakeConstSpan(span.tokens).subspan(1),
+                           [&](size_t row, const DrawRequest& draw) {
+                             return ToyDraw(digests[row], *draw.params,
+                                            draw.counts, draw.context());
+                           });
+      out.guesses = static_cast<uint32_t>(span.tokens.size() - 1);
+      continue;
+    }
     for (const DrawRequest& draw : span.draws) {
-      out.draws.push_back(ToyDraw(digest, *draw.params, draw.counts,
-                                  {draw.choice, draw.position, draw.banned}));
+      out.draws.push_back(
+          ToyDraw(digest, *draw.params, draw.counts, draw.context()));
     }
   }
   return absl::OkStatus();

@@ -42,10 +42,14 @@ uint64_t ExtendDigest(uint64_t digest, TokenId token);
 std::vector<float> ToyLogits(uint64_t digest);
 
 // Runs one step on real block memory, as Engine does. DATA_LOSS names the span
-// and position whose KV is not what its own tokens say, and the steps stops
-// there; a fence was broken.
+// and position whose KV is not what its own tokens say, or that is written
+// before it is computed, and the steps stops there; a fence was broken.
 absl::Status RunToyStep(absl::Span<const StepSpan> spans, uint32_t version,
                         StepResult* result);
+
+// Makes positions [first, end) of a sequence unwritten again.
+void ClearToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
+                       uint64_t end);
 
 // Draws the next token of a context, exactly as a step would.
 SampledToken ToyDraw(uint64_t digest, const SamplingParams& params,

@@ -36,6 +36,9 @@ WorkerProcess::WorkerProcess(Environment environment, Random random,
   auto memory = KvMemory::Create(ToyKvLayout(), shape.blocks);
   BATON_CHECK(memory.ok());
   memory_ = *std::move(memory);
+  if (shape.draft_blocks > 0) {
+    draft_memory_ = *KvMemory::Create(ToyKvLayout(), shape.draft_blocks);
+  }
   transport_ = environment_.network->NewTransport(
       this->name(), StrCat(this->name(), "/", epoch.value()), [this] {
         if (std::exchange(poll_posted_, true)) return;
@@ -225,74 +228,6 @@ void WorkerProcess::Noted(const TransferEvent& event) {
   }
 }
 
-CostModel WorkerShape::costs() const {
-  std::vector<CostModel::Probe> probes;
-  for (StepShape& step :
-       CostModel::Probes(step_token_budget, max_context_tokens)) {
-    const double seconds = Seconds(step_time + row_time * step.rows());
-    probes.push_back({std::move(step), seconds});
-  }
-  return CostModel(probes);
-}
-
-void WorkerProcess::StartStep(StepPlan plan) {
-  if (step_ != nullptr) Violation("a second step was started");
-  if (plan.number != last_step_ + 1) Violation("steps are not consecutive");
-  if (plan.spans.empty() && plan.cleared.empty() && plan.copies.empty()) {
-    Violation("an empty step");
-  }
-  last_step_ = plan.number;
-  step_ = std::make_unique<StepPlan>(std::move(plan));
-  CheckPlan(*step_);
-  environment_.monitor->Count("steps");
-  Duration work = shape_.step_time + shape_.row_time * step_->rows();
-  if (random_.Chance(shape_.stall)) {
-    environment_.monitor->Count("steps stalled");
-    work += shape_.stall_time;
-  }
-  const Duration until_compute = random_.Between(Duration(1), work);
-  Later(until_compute, [this, work, until_compute] {
-    auto result = std::make_shared<StepResult>();
-    if (CheckPlan(*step_)) Compute(*step_, result.get());
-    Later(work - until_compute, [this, work, result] {
-      const uint64_t number = step_->number;
-      step_.reset();
-      result->elapsed = work;
-      AnswerOnMainThread(
-          [this, number, result] { StepFinished(number, *result); });
-    });
-  });
-}
-
-void WorkerProcess::Compute(const StepPlan& plan, StepResult* result) {
-  for (const BlockRef& block : plan.cleared) memory_->Clear(block.id);
-  for (const BlockCopy& copy : plan.copies) {
-    const auto from = memory_->BlockSpan(copy.from.id);
-    std::copy(from.begin(), from.end(), memory_->Block(copy.to.id));
-  }
-  std::vector<StepSpan> spans;
-  for (const PlannedSpan& planned : plan.spans) {
-    StepSpan& span = spans.emplace_back();
-    span.tokens = planned.tokens;
-    span.first_position = planned.first_position;
-    span.draws = planned.draws;
-    for (const BlockRef& block : planned.blocks) {
-      span.blocks.push_back(memory_->Block(block.id));
-    }
-  }
-  if (absl::Status status = RunToyStep(spans, shape_.version, result);
-      !status.ok()) {
-    Violation(StrCat("step ", plan.number, ": ", ToStd(status.message())));
-    result->spans.resize(plan.spans.size());
-  }
-  for (SpanResult& span : result->spans) {
-    if (!random_.Chance(shape_.numeric_failure)) continue;
-    environment_.monitor->Count("numeric failures");
-    span.status = absl::InternalError("row 0: not finite");
-    span.draws.clear();
-  }
-}
-
 bool WorkerProcess::CheckPlan(const StepPlan& plan) {
   std::vector<BlockRef> named = plan.cleared;
   for (const BlockCopy& copy : plan.copies) {
@@ -301,6 +236,13 @@ bool WorkerProcess::CheckPlan(const StepPlan& plan) {
   }
   for (const PlannedSpan& span : plan.spans) {
     named.insert(named.end(), span.blocks.begin(), span.blocks.end());
+  }
+  for (const PlannedDraft& draft : plan.drafts) {
+    for (const BlockRef& block : draft.known.blocks) {
+      if (draft_pool()->Check(block).ok()) continue;
+      Violation("the draft model is to use a block that is gone");
+      return false;
+    }
   }
   for (const BlockRef& block : named) {
     if (absl::Status status = pool().Check(block); !status.ok()) {
@@ -409,6 +351,9 @@ void WorkerProcess::CheckAll() {
   if (dead()) return;
   if (absl::Status status = pool().Audit(); !status.ok()) {
     Violation(ToStd(status.message()));
+  }
+  if (draft_pool() != nullptr && !draft_pool()->Audit().ok()) {
+    Violation(StrCat("draft model: ", ToStd(draft_pool()->Audit().message())));
   }
   if (pool().ledger().total() != pool().size()) {
     Violation(StrCat("the ledger sums to ", pool().ledger().total(), " of ",

@@ -33,6 +33,10 @@ struct WorkerShape {
   uint32_t max_preemptions = 3;
   double length_quantile = 0.75;
   uint32_t forced_preemptions = 0;
+  uint32_t max_draft_tokens = 0;  // 0: no speculation
+  double wrong_guesses = 0;       // share of the guesses
+  bool draft_always = false;
+  uint32_t draft_blocks = 0;  // of a draft model; 0: none
   Duration landing_timeout = std::chrono::seconds(5);
   Duration step_time = std::chrono::milliseconds(1);
   Duration row_time = std::chrono::microseconds(50);
@@ -60,6 +64,7 @@ class WorkerProcess : public Process {
 
   WorkerEpoch epoch() const { return epoch_; }
   virtual const BlockPool& pool() const = 0;
+  virtual const BlockPool* draft_pool() const { return nullptr; }
   virtual bool idle() const = 0;
   // False: it refuses work until it is replaced.
   virtual bool healthy() const = 0;
@@ -121,6 +126,9 @@ class WorkerProcess : public Process {
   void PollTransfers();
   void Noted(const transfer::TransferEvent& event);
   void Compute(const StepPlan& plan, StepResult* result);
+  StepSpan Resolve(const PlannedSpan& planned, const KvMemory& memory);
+  // What the draft model guesses for one of the spans; its KV is checked.
+  std::vector<TokenId> Guess(const PlannedDraft& draft);
   bool CheckPlan(const StepPlan& plan);
   void CheckHeld(absl::Span<const BlockRef> blocks,
                  std::initializer_list<BlockUse> uses, std::string_view what);
@@ -132,7 +140,7 @@ class WorkerProcess : public Process {
   const WorkerEpoch epoch_;
   WorkerShape shape_;
   bool broken_ = false;
-  std::unique_ptr<KvMemory> memory_;
+  std::unique_ptr<KvMemory> memory_, draft_memory_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<transfer::TransferCore> core_;
   Thread transfer_thread_;
@@ -148,6 +156,13 @@ class WorkerProcess : public Process {
   std::map<LandingId, std::vector<BlockRef>> landings_;
   std::map<TransferId, std::vector<BlockRef>> pushes_;
   std::unique_ptr<StepPlan> step_;
+  // What the draft model wrote in it, from its first guess on.
+  struct DraftKv {
+    size_t span = 0;
+    uint64_t first_guess = 0, end = 0;
+    std::vector<std::byte*> blocks;
+  };
+  std::vector<DraftKv> draft_kv_;
   uint32_t on_their_way_ = 0;  // answers to the main thread
   uint64_t last_step_ = 0;
   std::map<std::pair<uint64_t, bool>, BlockRef> claims_;

@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -95,6 +97,13 @@ absl::StatusOr<std::unique_ptr<Process>> ProcessCluster::StartWorker(
     flags.push_back(absl::StrCat("--role=", prefill ? "prefill" : "decode"));
     flags.push_back(
         absl::StrCat("--transfer-faults=", place->second.transfer_faults));
+  }
+  // Tests that do not ask for guesses want one token per step.
+  const bool chosen = std::any_of(flags.begin(), flags.end(), [](auto& flag) {
+    return flag.rfind("--speculation=", 0) == 0;
+  });
+  if (binary == std::string_view("baton-decode-worker") && !chosen) {
+    flags.push_back("--speculation=off");
   }
   return StartProcess(binary, name, listen, std::move(flags));
 }

@@ -105,7 +105,7 @@ TEST(DecodeSchedulerDraftsTest, TheSameAnswersInFewerSteps) {
           EXPECT_EQ(heard, plain);
           const SpeculationCounters counters = speculating.counters();
           EXPECT_GT(counters.drafted, 0u);
-          EXPECT_EQ(counters.accepted, counters.saved_rows);
+          EXPECT_EQ(counters.accepted, counters.saved_steps);
           EXPECT_EQ(heard.drafted, counters.drafted);
           EXPECT_EQ(heard.accepted, counters.accepted);
           if (wrong_every == 1) {
@@ -191,7 +191,7 @@ TEST(DecodeSchedulerDraftsTest, AnAnswerEndsInsideARun) {
       Speculating speculating(Options(wrong_every, 6));
       EXPECT_EQ(speculating.Run(stop, true), plain);
       const SpeculationCounters counters = speculating.counters();
-      EXPECT_LE(counters.saved_rows, counters.accepted);
+      EXPECT_LE(counters.saved_steps, counters.accepted);
     }
   }
 }

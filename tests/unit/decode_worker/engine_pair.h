@@ -90,21 +90,32 @@ class EventQueue {
   std::deque<Event> events_;
 };
 
+// A model that guesses for the decode worker of a pair.
+struct DraftFile {
+  std::string path;  // empty: none
+  uint32_t blocks = 64;
+};
+
 // A prefill and a decode worker in one process, joined by loopback, driven as
 // a router would.
 class EnginePair {
  public:
   EnginePair(const std::string& model_path, uint32_t step_tokens,
-             uint32_t blocks = 64, const decode::DecodeSettings& settings = {})
+             uint32_t blocks = 64, const decode::DecodeSettings& settings = {},
+             const DraftFile& draft = {})
       : p_(model_path, 64),
         d_(model_path, blocks),
+        draft_(draft.path.empty()
+                   ? nullptr
+                   : std::make_unique<LoadedWorker>(draft.path, draft.blocks)),
         decode_metrics("decode", "tiny"),
         prefill(p_.Parts(1, step_tokens, hub_.MakeTransport()),
                 [this](SessionId, v1::PrefillEvent event) {
                   events.Add(std::move(event));
                 }),
-        decode(Measured(d_.Parts(2, step_tokens, hub_.MakeTransport())),
-               settings, [this](SessionId, v1::DecodeEvent event) {
+        decode(Measured(DecodeParts(step_tokens)),
+               WithDraft(settings, step_tokens),
+               [this](SessionId, v1::DecodeEvent event) {
                  events.Add(std::move(event));
                }) {
     prefill.Post(SessionOpened{kSession});
@@ -167,6 +178,26 @@ class EnginePair {
   }
 
  private:
+  WorkerParts DecodeParts(uint32_t step_tokens) {
+    WorkerParts parts = d_.Parts(2, step_tokens, hub_.MakeTransport());
+    if (draft_ != nullptr) {
+      parts.draft = {draft_->model.get(), draft_->memory.get()};
+    }
+    return parts;
+  }
+  decode::DecodeSettings WithDraft(decode::DecodeSettings settings,
+                                   uint32_t step_tokens) const {
+    if (draft_ != nullptr) {
+      settings.speculation.draft_model = {
+          .blocks = draft_->memory->blocks(),
+          .max_positions =
+              static_cast<uint32_t>(draft_->model->config().context),
+          .max_rows = decode::MaxStepRows(settings, step_tokens),
+          .tokens_per_step = step_tokens};
+    }
+    return settings;
+  }
+
   static constexpr SessionId kSession{1};
   WorkerParts Measured(WorkerParts parts) {
     parts.metrics = &decode_metrics;
@@ -174,6 +205,7 @@ class EnginePair {
   }
   transfer::LoopbackHub hub_;
   LoadedWorker p_, d_;
+  std::unique_ptr<LoadedWorker> draft_;
 
  public:
   WorkerMetrics decode_metrics;

@@ -63,6 +63,7 @@ inline StepResult RunToy(const StepPlan& plan,
                    [&](size_t, const DrawRequest& draw) {
                      return SampledToken{draw_token(draw), -0.5f, {}};
                    });
+      one.guesses = static_cast<uint32_t>(span.tokens.size() - 1);
       result.spans.push_back(std::move(one));
       continue;
     }

@@ -1,0 +1,102 @@
+#ifndef BATON_DECODE_WORKER_DECODE_EVENTS_H_
+#define BATON_DECODE_WORKER_DECODE_EVENTS_H_
+
+// What the decode scheduler is told and what it answers.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/ids.h"
+#include "common/base/monotonic_time.h"
+#include "common/cost_model/cost_model.h"
+#include "common/kv_cache/block_pool.h"
+#include "common/worker/compute_health.h"
+#include "common/worker/scheduler_events.h"
+#include "common/worker/sequence_spec.h"
+#include "common/worker/step_budget.h"
+#include "common/worker/worker_load.h"
+#include "decode_worker/decode_job.h"
+#include "decode_worker/speculation/speculation.h"
+#include "kv_transfer/transfer_core.h"
+#include "proto/decode.pb.h"
+
+namespace baton::decode {
+
+enum class Batching {
+  kContinuous,  // an attempt joins the batch at any step
+  kStatic,      // a new batch starts when the old one is empty
+};
+
+struct DecodeOptions {
+  WorkerEpoch epoch;
+  uint32_t blocks = 0;                      // pool size
+  StepBudget budget;                        // of prefill beside decode rows
+  uint32_t max_sequences = 64;              // choices accepted at once
+  Duration tpot_target = Duration::zero();  // see BatchCap
+  double landing_fraction = 0.5;            // of the pool, for landings
+  Batching batching = Batching::kContinuous;
+  Duration landing_timeout = std::chrono::seconds(120);
+  Duration retry_after = std::chrono::milliseconds(20);
+  uint32_t max_preemptions = 3;   // of an attempt; then its growth is reserved
+  double length_quantile = 0.75;  // that admission plans with: OutputLengths
+  // For tests: every attempt loses its blocks after each of its first steps,
+  // as often as this and max_preemptions say.
+  uint32_t forced_preemptions = 0;
+  std::string transport;  // reported with landings
+  ComputeHealth::Options health = {};
+  std::optional<CostModel> costs = {};  // of a step; none: not predicted
+  SpeculationOptions speculation = {};
+  SequenceLimits limits;
+  std::shared_ptr<const Vocabulary> vocabulary;
+};
+
+// --- events, besides those of common/worker/scheduler_events.h ---
+using CommandReceived = baton::CommandReceived<v1::DecodeCommand>;
+// Answer to OpenLanding.
+struct LandingOpened {
+  JobId job;
+  absl::StatusOr<v1::Ticket> ticket;
+};
+using Event = std::variant<SessionOpened, SessionLost, CommandReceived,
+                           StepDone, LandingOpened, transfer::TransferEvent,
+                           Tick, DrainStarted, ShutDown>;
+
+// --- actions ---
+struct OpenLanding {
+  JobId job;
+  std::vector<BlockRef> blocks;  // by ordinal; a partial last one is to be
+  uint32_t token_count = 0;      // zeroed before
+  Duration timeout{};
+};
+struct CancelLanding {
+  LandingId landing;
+};
+using SendEvent = baton::SendEvent<v1::DecodeEvent>;
+using Action = std::variant<RunStep, OpenLanding, CancelLanding, SendEvent>;
+
+struct DecodeCounters : WorkerCounters {
+  uint64_t refused = 0, landed = 0, done = 0;
+  uint64_t released = 0;  // by the router, before their end
+  SpeculationCounters speculation;
+  uint64_t preemptions = 0;
+  uint64_t recomputed_tokens = 0;  // rows that were computed before
+  uint32_t most_preemptions = 0;   // of one attempt
+};
+
+struct DecodeKind {
+  using Job = DecodeJob;
+  using Command = v1::DecodeCommand;
+  using Message = v1::DecodeEvent;
+  using Action = decode::Action;
+  using Counters = DecodeCounters;
+  static constexpr char kName[] = "decode worker";
+};
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_DECODE_EVENTS_H_

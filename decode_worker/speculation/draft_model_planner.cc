@@ -1,0 +1,174 @@
+#include "decode_worker/speculation/draft_model_planner.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "common/base/mutants.h"
+#include "common/tokens/token.h"
+#include "common/worker/sequence_spec.h"
+
+namespace baton::decode {
+namespace {
+
+constexpr double kExpected = 0.7;   // share of right guesses, at first
+constexpr double kPriorWeight = 4;  // guesses
+constexpr double kDecay = 0.95;
+// A choice without guesses returns to the expectation: half way in 170 steps.
+constexpr double kRecovery = 0.004;
+// A step in which the model reads prompts is longer by at most this share.
+constexpr double kReadingShare = 0.5;
+
+}  // namespace
+
+DraftModelPlanner::DraftModelPlanner(WorkerEpoch epoch,
+                                     DraftModelOptions options)
+    : options_(std::move(options)), pool_(epoch, options_.blocks) {}
+
+DraftModelPlanner::Choice& DraftModelPlanner::Of(const Key& key,
+                                                 const Sequence& sequence) {
+  auto [it, added] = choices_.try_emplace(key);
+  Choice& choice = it->second;
+  if (added) {
+    choice.right = kPriorWeight * kExpected;
+    choice.all = kPriorWeight;
+    auto params = std::make_shared<SamplingParams>(sequence.params().sampling);
+    params->logprobs = false;
+    params->top_logprobs = 0;
+    choice.params = std::move(params);
+  }
+  return choice;
+}
+
+void DraftModelPlanner::Release(Choice& choice) {
+  BATON_CHECK(pool_.Release(choice.blocks, BlockUse::kRunning).ok());
+  choice.blocks.clear();
+  choice.computed = 0;
+}
+
+void DraftModelPlanner::KeepOnly(const std::set<Key>& keys) {
+  for (auto it = choices_.begin(); it != choices_.end();) {
+    if (keys.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    Release(it->second);
+    it = choices_.erase(it);
+  }
+}
+
+absl::Span<const double> DraftModelPlanner::Acceptance(const Key& key,
+                                                       const Sequence& sequence,
+                                                       size_t most) {
+  Choice& choice = Of(key, sequence);
+  // Guess number n is computed at position length - 1 + n - 1.
+  const uint64_t room = options_.max_positions > sequence.length()
+                            ? options_.max_positions - sequence.length() + 1
+                            : 0;
+  choice.acceptance.assign(choice.stopped ? 0 : std::min<uint64_t>(most, room),
+                           choice.right / choice.all);
+  return choice.acceptance;
+}
+
+void DraftModelPlanner::BeginStep(Duration step) {
+  passes_.clear();
+  rows_left_ = options_.max_rows;
+  tokens_left_ = options_.tokens_per_step;
+  if (!options_.costs.has_value() || step <= Duration::zero()) return;
+  const auto limit = std::chrono::duration_cast<Duration>(step * kReadingShare);
+  tokens_left_ =
+      std::max(options_.costs->RowsWithin({}, 0, tokens_left_, limit),
+               std::min(tokens_left_, uint32_t{kBlockTokens}));
+}
+
+bool DraftModelPlanner::Cover(Choice& choice, uint32_t end, StepPlan* plan) {
+  const auto blocks = static_cast<uint32_t>(BlocksFor(end));
+  if (choice.blocks.size() >= blocks) return true;
+  auto more = pool_.Acquire(
+      blocks - static_cast<uint32_t>(choice.blocks.size()), BlockUse::kRunning);
+  if (!more.ok()) return false;
+  plan->draft_cleared.insert(plan->draft_cleared.end(), more->begin(),
+                             more->end());
+  choice.blocks.insert(choice.blocks.end(), more->begin(), more->end());
+  return true;
+}
+
+uint32_t DraftModelPlanner::Plan(const Key& key, const Sequence& sequence,
+                                 size_t span, uint32_t count, StepPlan* plan) {
+  Choice& choice = Of(key, sequence);
+  choice.wanted = 0;
+  if (choice.stopped) return 0;
+  if (count == 0) {
+    const double share = choice.right / choice.all;
+    choice.right += choice.all * kRecovery * (kExpected - share);
+    return 0;
+  }
+  const auto length = static_cast<uint32_t>(sequence.length());
+  const uint32_t unseen = length - choice.computed;
+  // After a step with guesses two tokens are new; more is reading.
+  uint32_t known = std::min(unseen, rows_left_);
+  if (unseen > 2) known = std::min(known, tokens_left_);
+  if (known < unseen) count = 0;
+  if (known == 0) return 0;
+  const uint32_t end = choice.computed + known;
+  if (!Cover(choice, end + std::max(count, 1u) - 1, plan)) return 0;
+  rows_left_ -= known;
+  if (unseen > 2) tokens_left_ -= known;
+
+  PlannedDraft draft;
+  draft.span = span;
+  draft.count = count;
+  draft.known.first_position = choice.computed;
+  for (uint32_t position = choice.computed; position < end; ++position) {
+    draft.known.tokens.push_back(sequence.TokenAt(position));
+  }
+  draft.known.blocks = choice.blocks;
+  if (count > 0) {
+    draft.known.draws.push_back(NextDrawOf(sequence, choice.params));
+  }
+  passes_.resize(std::max<size_t>(passes_.size(), std::max(count, 1u)));
+  for (uint32_t i = 0; i < std::max(count, 1u); ++i) {
+    passes_[i].spans.push_back(i == 0 ? SpanShape{choice.computed, known}
+                                      : SpanShape{end + i - 1, 1});
+    if (count > 0) ++passes_[i].logit_rows;
+  }
+  plan->drafts.push_back(std::move(draft));
+  choice.known_end = choice.computed = end;
+  choice.wanted = count;
+  return count;
+}
+
+void DraftModelPlanner::Observe(const Key& key, uint32_t guesses,
+                                uint32_t right) {
+  const auto it = choices_.find(key);
+  if (it == choices_.end() || it->second.wanted == 0) return;
+  Choice& choice = it->second;
+  choice.wanted = 0;
+  if (guesses == 0) {
+    Stop(key);
+    return;
+  }
+  const uint32_t kept =
+      BATON_MUTANT("draft_kv_not_rolled_back") ? guesses : right;
+  choice.computed = choice.known_end + std::min(kept, guesses - 1);
+  for (uint32_t i = 0; i < std::min(right + 1, guesses); ++i) {
+    choice.right = choice.right * kDecay + (i < right ? 1 : 0);
+    choice.all = choice.all * kDecay + 1;
+  }
+}
+
+void DraftModelPlanner::ObserveTimes(absl::Span<const Duration> elapsed) {
+  if (!options_.costs.has_value()) return;
+  for (size_t i = 0; i < std::min(elapsed.size(), passes_.size()); ++i) {
+    options_.costs->Observe(passes_[i], elapsed[i]);
+  }
+}
+
+void DraftModelPlanner::Stop(const Key& key) {
+  const auto it = choices_.find(key);
+  if (it == choices_.end()) return;
+  it->second.stopped = true;
+  it->second.wanted = 0;
+  Release(it->second);
+}
+
+}  // namespace baton::decode

@@ -1,0 +1,92 @@
+#ifndef BATON_DECODE_WORKER_SPECULATION_DRAFT_MODEL_PLANNER_H_
+#define BATON_DECODE_WORKER_SPECULATION_DRAFT_MODEL_PLANNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/ids.h"
+#include "common/cost_model/cost_model.h"
+#include "common/kv_cache/block_pool.h"
+#include "common/sequence/sequence.h"
+#include "common/worker/scheduler_events.h"
+#include "common/worker/step_plan.h"
+
+namespace baton::decode {
+
+// A model that guesses, as the scheduler knows it.
+struct DraftModelOptions {
+  uint32_t blocks = 0;           // of its own pool
+  uint32_t max_positions = 0;    // of a sequence
+  uint32_t max_rows = 0;         // of one of its forward passes
+  uint32_t tokens_per_step = 0;  // of prompts, beside what guesses need
+  std::optional<CostModel> costs = {};
+};
+
+// What the draft model does in a step: which choices it guesses for and what
+// KV it computes, from token ids alone, in blocks of its own. A choice for
+// which there is no block, or whose numbers broke, has no guesses. Pure.
+class DraftModelPlanner {
+ public:
+  using Key = std::pair<JobId, uint32_t>;  // job and choice
+
+  DraftModelPlanner(WorkerEpoch epoch, DraftModelOptions options);
+
+  const BlockPool& pool() const { return pool_; }
+  const StepCosts* costs() const {
+    return options_.costs.has_value() ? &options_.costs->costs() : nullptr;
+  }
+
+  // Forgets all other choices and frees their blocks.
+  void KeepOnly(const std::set<Key>& keys);
+
+  // That each of at most `most` guesses for the choice is right, given those
+  // before it. Valid until the next call for that choice.
+  absl::Span<const double> Acceptance(const Key& key, const Sequence& sequence,
+                                      size_t most);
+
+  // Makes a step of this plan: forget what the last one left.
+  void BeginStep(Duration step);
+  // Plans `count` guesses for span `span` of the plan, a decode span of the
+  // choice; 0 counts as a step in which it could have guessed. Returns how many
+  // there will be at most: none while the model reads the prompt.
+  uint32_t Plan(const Key& key, const Sequence& sequence, size_t span,
+                uint32_t count, StepPlan* plan);
+
+  // What became of them: of `guesses` made so many were right.
+  void Observe(const Key& key, uint32_t guesses, uint32_t right);
+  // Of the passes of the step planned last.
+  void ObserveTimes(absl::Span<const Duration> elapsed);
+  // No more guesses for the choice: one broke a step.
+  void Stop(const Key& key);
+
+ private:
+  struct Choice {
+    std::vector<BlockRef> blocks;
+    uint32_t computed = 0;               // positions
+    uint32_t known_end = 0, wanted = 0;  // of the step in flight
+    double right = 0, all = 0;           // guesses, decayed
+    bool stopped = false;
+    std::shared_ptr<const SamplingParams> params;  // without logprobs
+    std::vector<double> acceptance;
+  };
+  Choice& Of(const Key& key, const Sequence& sequence);
+  bool Cover(Choice& choice, uint32_t end, StepPlan* plan);
+  void Release(Choice& choice);
+
+  DraftModelOptions options_;
+  BlockPool pool_;
+  std::map<Key, Choice> choices_;
+  uint32_t rows_left_ = 0, tokens_left_ = 0;  // of the step
+  std::vector<StepShape> passes_;             // of the step
+};
+
+}  // namespace baton::decode
+
+#endif  // BATON_DECODE_WORKER_SPECULATION_DRAFT_MODEL_PLANNER_H_

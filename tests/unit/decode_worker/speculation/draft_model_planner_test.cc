@@ -1,0 +1,178 @@
+#include "decode_worker/speculation/draft_model_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace baton::decode {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr DraftModelPlanner::Key kFirst{JobId(1), 0}, kSecond{JobId(2), 0};
+
+Sequence MakeSequence(uint32_t prompt) {
+  auto vocabulary = std::make_shared<Vocabulary>();
+  vocabulary->bytes = [](TokenId, bool) { return std::string_view("x"); };
+  vocabulary->size = 1000;
+  auto params = std::make_shared<SequenceParams>();
+  for (uint32_t i = 0; i < prompt; ++i) params->prompt.push_back(100 + i);
+  params->max_tokens = 1000;
+  params->sampling.logprobs = true;
+  params->sampling.temperature = 0.5f;
+  return Sequence(params, vocabulary, 0, {});
+}
+
+DraftModelOptions Options(uint32_t blocks = 16) {
+  return {.blocks = blocks,
+          .max_positions = 256,
+          .max_rows = 64,
+          .tokens_per_step = 32};
+}
+
+class DraftModelPlannerTest : public testing::Test {
+ protected:
+  StepPlan Plan(DraftModelPlanner& planner, const DraftModelPlanner::Key& key,
+                const Sequence& sequence, uint32_t count) {
+    StepPlan plan;
+    planner.BeginStep(Duration::zero());
+    planned_ = planner.Plan(key, sequence, 0, count, &plan);
+    return plan;
+  }
+  uint32_t planned_ = 0;
+};
+
+TEST_F(DraftModelPlannerTest, ReadsThePromptInChunksThenGuesses) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options());
+  const Sequence sequence = MakeSequence(70);
+  std::vector<uint32_t> first, known, counts;
+  for (int i = 0; i < 3; ++i) {
+    const StepPlan plan = Plan(planner, kFirst, sequence, 3);
+    ASSERT_THAT(plan.drafts, SizeIs(1));
+    const PlannedDraft& draft = plan.drafts[0];
+    first.push_back(draft.known.first_position);
+    known.push_back(static_cast<uint32_t>(draft.known.tokens.size()));
+    counts.push_back(draft.count);
+    EXPECT_EQ(draft.count, planned_);
+    EXPECT_EQ(draft.known.tokens[0], 100 + draft.known.first_position);
+    EXPECT_THAT(draft.known.draws, SizeIs(draft.count > 0 ? 1 : 0));
+  }
+  EXPECT_THAT(first, ElementsAre(0, 32, 64));
+  EXPECT_THAT(known, ElementsAre(32, 32, 6));
+  EXPECT_THAT(counts, ElementsAre(0, 0, 3));
+}
+
+TEST_F(DraftModelPlannerTest, DrawsAsTheTargetDoesButForLogprobs) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options());
+  const StepPlan plan = Plan(planner, kFirst, MakeSequence(9), 3);
+  const DrawRequest& draw = plan.drafts.at(0).known.draws.at(0);
+  EXPECT_EQ(draw.position, 9u);
+  EXPECT_FALSE(draw.params->logprobs);
+  EXPECT_EQ(draw.params->temperature, 0.5f);
+}
+
+TEST_F(DraftModelPlannerTest, GoesOnBehindWhatWasRight) {
+  for (uint32_t right = 0; right <= 3; ++right) {
+    DraftModelPlanner planner(WorkerEpoch(1), Options());
+    Sequence sequence = MakeSequence(9);
+    Plan(planner, kFirst, sequence, 3);
+    planner.Observe(kFirst, 3, right);
+    for (uint32_t i = 0; i <= right; ++i) sequence.Append(500 + i);
+    const StepPlan plan = Plan(planner, kFirst, sequence, 3);
+    const PlannedSpan& known = plan.drafts.at(0).known;
+    // The third guess was not computed.
+    EXPECT_EQ(known.first_position, 9 + std::min(right, 2u));
+    EXPECT_THAT(known.tokens, SizeIs(right == 3 ? 2 : 1));
+    EXPECT_EQ(known.tokens.back(), 500 + right);
+    EXPECT_EQ(planned_, 3u);
+  }
+}
+
+TEST_F(DraftModelPlannerTest, BlocksCoverAllButTheLastGuess) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options());
+  StepPlan plan = Plan(planner, kFirst, MakeSequence(15), 2);
+  EXPECT_THAT(plan.drafts.at(0).known.blocks, SizeIs(1));
+  EXPECT_THAT(plan.draft_cleared, SizeIs(1));
+  plan = Plan(planner, kSecond, MakeSequence(15), 3);
+  EXPECT_THAT(plan.drafts.at(0).known.blocks, SizeIs(2));
+  EXPECT_EQ(plan.draft_cleared, plan.drafts.at(0).known.blocks);
+  EXPECT_EQ(planner.pool().ledger()[BlockUse::kRunning], 3u);
+  planner.KeepOnly({kSecond});
+  EXPECT_EQ(planner.pool().ledger()[BlockUse::kRunning], 2u);
+  planner.KeepOnly({});
+  EXPECT_EQ(planner.pool().ledger().free, 16u);
+}
+
+TEST_F(DraftModelPlannerTest, WithoutBlocksThereAreNoGuesses) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options(1));
+  const Sequence sequence = MakeSequence(16);
+  EXPECT_THAT(Plan(planner, kFirst, sequence, 4).drafts, IsEmpty());
+  EXPECT_EQ(planned_, 0u);
+  Plan(planner, kFirst, sequence, 1);
+  EXPECT_EQ(planned_, 1u);
+  EXPECT_THAT(Plan(planner, kSecond, sequence, 1).drafts, IsEmpty());
+}
+
+TEST_F(DraftModelPlannerTest, RowsOfAPassAreBounded) {
+  DraftModelOptions options = Options(64);
+  options.max_rows = 40;
+  options.tokens_per_step = 32;
+  DraftModelPlanner planner(WorkerEpoch(1), options);
+  const Sequence sequence = MakeSequence(30);
+  StepPlan plan;
+  planner.BeginStep(Duration::zero());
+  uint64_t rows = 0;
+  for (uint64_t job = 1; job <= 4; ++job) {
+    planner.Plan({JobId(job), 0}, sequence, 0, 2, &plan);
+  }
+  for (const PlannedDraft& draft : plan.drafts) {
+    rows += draft.known.tokens.size();
+  }
+  EXPECT_EQ(rows, 32u);
+}
+
+TEST_F(DraftModelPlannerTest, OffersNothingBehindItsContext) {
+  DraftModelOptions options = Options();
+  options.max_positions = 20;
+  DraftModelPlanner planner(WorkerEpoch(1), options);
+  EXPECT_THAT(planner.Acceptance(kFirst, MakeSequence(10), 5), SizeIs(5));
+  EXPECT_THAT(planner.Acceptance(kFirst, MakeSequence(18), 5), SizeIs(3));
+  EXPECT_THAT(planner.Acceptance(kFirst, MakeSequence(19), 5), SizeIs(2));
+  EXPECT_THAT(planner.Acceptance(kFirst, MakeSequence(20), 5), IsEmpty());
+}
+
+TEST_F(DraftModelPlannerTest, LearnsAndComesBackToTry) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options());
+  Sequence sequence = MakeSequence(9);
+  const double expected = planner.Acceptance(kFirst, sequence, 1)[0];
+  for (int i = 0; i < 30; ++i) {
+    Plan(planner, kFirst, sequence, 2);
+    planner.Observe(kFirst, 2, 0);
+    sequence.Append(5);
+  }
+  const double low = planner.Acceptance(kFirst, sequence, 1)[0];
+  EXPECT_LT(low, 0.25);
+  for (int i = 0; i < 1000; ++i) Plan(planner, kFirst, sequence, 0);
+  EXPECT_NEAR(planner.Acceptance(kFirst, sequence, 1)[0], expected, 0.05);
+  for (int i = 0; i < 30; ++i) {
+    Plan(planner, kFirst, sequence, 2);
+    planner.Observe(kFirst, 2, 2);
+    for (const TokenId token : {5, 6, 7}) sequence.Append(token);
+  }
+  EXPECT_THAT(planner.Acceptance(kFirst, sequence, 2), Each(testing::Gt(0.9)));
+}
+
+TEST_F(DraftModelPlannerTest, BrokenNumbersEndTheGuesses) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options());
+  const Sequence sequence = MakeSequence(9);
+  Plan(planner, kFirst, sequence, 2);
+  planner.Observe(kFirst, 0, 0);
+  EXPECT_THAT(planner.Acceptance(kFirst, sequence, 2), IsEmpty());
+  EXPECT_THAT(Plan(planner, kFirst, sequence, 2).drafts, IsEmpty());
+  EXPECT_EQ(planner.pool().ledger().free, 16u);
+}
+
+}  // namespace
+}  // namespace baton::decode
