@@ -85,7 +85,11 @@ DecodeJob* DecodeScheduler::VictimFor(const DecodeJob& job) {
     const bool holds = other.phase == Phase::kReady ||
                        other.phase == Phase::kPrefilling ||
                        other.phase == Phase::kDecoding;
-    if (!holds || Reserved(other) || other.rank() <= job.rank()) continue;
+    if (!holds || Reserved(other)) continue;
+    // Who waits for a static batch to end cannot keep it from ending.
+    const bool outside =
+        options_.batching == Batching::kStatic && !other.joined();
+    if (!outside && other.rank() <= job.rank()) continue;
     if (victim == nullptr || victim->rank() < other.rank()) victim = &other;
   }
   return victim;

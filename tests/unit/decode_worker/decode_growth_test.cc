@@ -333,5 +333,19 @@ TEST(DecodeGrowth, AStaticBatchTakesBackItsOwnOnly) {
   EXPECT_EQ((outputs.at({2, 0}).size()), 10u);
 }
 
+// It waits for the batch, which must not wait for its blocks.
+TEST(DecodeGrowth, WhoWaitsForAStaticBatchGivesWayWhateverItsPriority) {
+  DecodeOptions options = Small(8);
+  options.batching = Batching::kStatic;
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  h.Serve(1, 1, Spec(14, 80, 1, /*priority=*/2));
+  h.Serve(1, 2, Spec(70, 10, 1, /*priority=*/0));
+  const Outputs outputs = RunToTheEnd(h);
+  EXPECT_GE(h.scheduler.counters().preemptions, 1u);
+  EXPECT_EQ((outputs.at({1, 0}).size()), 80u);
+  EXPECT_EQ((outputs.at({2, 0}).size()), 10u);
+}
+
 }  // namespace
 }  // namespace baton::decode
