@@ -122,7 +122,8 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
     job.in_step = false;
     absl::Status& status = touched[job.id];
     if (job.phase == Phase::kClosing) continue;
-    if (!event.result.spans[i].status.ok() && step[i].drafts > 0) {
+    if (!event.result.spans[i].status.ok() &&
+        event.result.spans[i].guesses > 0) {
       StopDrafts(step[i]);
       retried.insert(job.id);
       continue;

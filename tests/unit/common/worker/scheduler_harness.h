@@ -70,7 +70,13 @@ class SchedulerHarness {
     StepPlan plan = *std::exchange(step, std::nullopt);
     StepResult result;
     result.spans.resize(plan.spans.size());
-    for (SpanResult& span : result.spans) span.status = status;
+    for (size_t i = 0; i < plan.spans.size(); ++i) {
+      result.spans[i].status = status;
+      if (plan.spans[i].drafted) {
+        result.spans[i].guesses =
+            static_cast<uint32_t>(plan.spans[i].tokens.size() - 1);
+      }
+    }
     Feed(StepDone{plan.number, std::move(result)});
   }
 
