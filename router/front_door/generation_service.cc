@@ -122,11 +122,12 @@ absl::Status GenerationService::RefuseEarly(const v1::GenerateRequest& request,
                          .deadline = accepted.deadline,
                          .prompt_tokens = prompt_sizes_.Guess(request)};
   outline.max_tokens = std::max<int64_t>(
-      1, request.has_max_tokens()
-             ? request.max_tokens()
-             : std::min<int64_t>(
-                   policy.default_max_tokens,
-                   policy.max_context_tokens - PromptSizes::Most(request)));
+      1,
+      request.has_max_tokens()
+          ? std::min<int64_t>(request.max_tokens(), policy.max_context_tokens)
+          : std::min<int64_t>(
+                policy.default_max_tokens,
+                policy.max_context_tokens - PromptSizes::Most(request)));
   return driver_->RefuseEarly(outline, accepted.received);
 }
 

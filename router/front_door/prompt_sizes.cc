@@ -8,6 +8,8 @@ namespace {
 
 // Fewer tokens per byte than in all but so large a part of prompts.
 constexpr double kFew = 0.1;
+// What a text must have to say something about longer ones.
+constexpr size_t kFewestBytes = 64;
 // What a chat template adds.
 constexpr int64_t kTemplateTokens = 64;
 
@@ -36,10 +38,11 @@ int64_t PromptSizes::Most(const v1::GenerateRequest& request) {
 
 void PromptSizes::Saw(const v1::GenerateRequest& request, uint64_t tokens) {
   const size_t bytes = BytesOf(request);
-  if (bytes == 0) return;
+  // Of a shorter one the template is most.
+  if (bytes < kFewestBytes) return;
   std::lock_guard lock(mutex_);
-  tokens_per_byte_.Add(static_cast<double>(tokens) /
-                       static_cast<double>(bytes));
+  tokens_per_byte_.Add(
+      std::min(1.0, static_cast<double>(tokens) / static_cast<double>(bytes)));
   if (tokens_per_byte_.enough()) fewest_ = tokens_per_byte_.Quantile(kFew);
 }
 

@@ -41,5 +41,21 @@ TEST(PromptSizesTest, AChatIsAsLongAsItsMessages) {
   EXPECT_GT(PromptSizes::Most(chat), 100);
 }
 
+// Two bytes and a template are thirty tokens, 4000 times as many bytes are not.
+TEST(PromptSizesTest, ShortChatsSayNothingAboutLongTexts) {
+  PromptSizes sizes;
+  for (int i = 0; i < 20; ++i) sizes.Saw(Text(400), 100);
+  v1::GenerateRequest chat;
+  chat.mutable_chat()->add_messages()->set_content("hi");
+  for (int i = 0; i < 100; ++i) sizes.Saw(chat, 30);
+  EXPECT_EQ(sizes.Guess(Text(8000)), 2000u);
+}
+
+TEST(PromptSizesTest, AByteIsOneTokenAtMost) {
+  PromptSizes sizes;
+  for (int i = 0; i < 20; ++i) sizes.Saw(Text(64), 640);
+  EXPECT_EQ(sizes.Guess(Text(8000)), 8000u);
+}
+
 }  // namespace
 }  // namespace baton::router
