@@ -75,6 +75,8 @@ TEST(SimulationTest, PropertiesHoldForEverySeed) {
                            "landings failed",
                            "landings refused",
                            "preemptions",
+                           "spans with guesses",
+                           "guesses accepted",
                            "transfers failed",
                            "transfers acknowledged",
                            "served locally",
