@@ -8,12 +8,13 @@
 
 namespace baton {
 
-// Who computes how many prompt tokens in the next step. A prompt is short once
-// what is left of it fits a step. Short ones share a step and go first, in the
-// order in which they came, so long ones delay them by at most one chunk,
-// however many there are. Long ones take turns and get half of a step at least
-// every second step: one that had its turn queues behind all that came before
-// the next step is planned. Pure.
+// Who computes how many prompt tokens in the next step: in the order in which
+// they came, which is the router's, but for two things. A prompt is short once
+// what is left of it fits a step; short ones share a step and pass long ones,
+// which so delay them by at most one chunk, until they have taken a fifth of
+// the steps since: a flood of short prompts does not hold up a long one. Long
+// ones take turns: one that had its turn queues behind all that came before the
+// next step is planned. Pure.
 class ChunkPlanner {
  public:
   struct Chunk {
@@ -34,9 +35,7 @@ class ChunkPlanner {
   std::vector<Chunk> Next(uint32_t budget);
 
   // Where the next chunk of who waits longest begins. Requires !empty().
-  uint32_t next_position() const {
-    return prompts_.empty() ? served_.front().next : prompts_.front().next;
-  }
+  uint32_t next_position() const { return prompts_.front().next; }
 
   // Tokens not planned yet, over all prompts.
   uint64_t tokens() const { return tokens_; }
@@ -47,17 +46,19 @@ class ChunkPlanner {
     JobId job;
     uint32_t next = 0;
     uint32_t total = 0;
+    uint64_t turn = 0;    // of long ones, the least is next
+    bool served = false;  // by the last step
     uint32_t rest() const { return total - next; }
   };
 
-  // Takes chunks of at most `budget` tokens in total from the prompts that are
-  // long, or are not, and returns what it did not use.
-  uint32_t Take(bool long_ones, uint32_t short_tokens, uint32_t budget,
-                std::vector<Chunk>* chunks);
+  // Adds the next chunk of `prompt`, of at most `budget` tokens; its size.
+  uint32_t Take(Prompt* prompt, uint32_t budget, std::vector<Chunk>* chunks);
 
-  std::vector<Prompt> prompts_;
-  std::vector<Prompt> served_;  // by the last step, not finished, long
-  bool long_waits_ = false;     // got nothing of the last step
+  std::vector<Prompt> prompts_;  // not finished, oldest first
+  uint64_t turns_ = 0;
+  // Tokens that short prompts may still take before long ones that came
+  // earlier; each may exceed it once.
+  int64_t allowance_ = 0;
   uint64_t tokens_ = 0;
 };
 

@@ -81,6 +81,33 @@ TEST(ChunkPlanner, ShortPromptsDoNotStarveALongOne) {
   }
 }
 
+// Whose turn it is, the router has decided: many short prompts that came later
+// take a fifth, and none of the long one's end.
+TEST(ChunkPlanner, AFloodOfShortPromptsTakesAFifth) {
+  ChunkPlanner planner;
+  planner.Add(JobId(1), 640);
+  uint64_t next = 2;
+  uint32_t passed = 0;
+  for (bool done = false; !done;) {
+    for (int i = 0; i < 8; ++i) planner.Add(JobId(next++), 8);
+    for (const auto& chunk : planner.Next(64)) {
+      done = done || (chunk.job == JobId(1) && chunk.last);
+      if (!done && chunk.job != JobId(1)) passed += chunk.count;
+    }
+  }
+  EXPECT_GE(passed, 640u / 5);
+  EXPECT_LE(passed, 640u / 4 + 16 + 8);
+}
+
+TEST(ChunkPlanner, ShortPromptsThatCameFirstGoFirst) {
+  ChunkPlanner planner;
+  for (uint32_t i = 1; i <= 8; ++i) planner.Add(JobId(i), 16);
+  planner.Add(JobId(9), 1000);
+  EXPECT_EQ(planner.Next(64).size(), 4u);
+  EXPECT_EQ(planner.Next(64).size(), 4u);
+  EXPECT_EQ(planner.Next(64)[0].job, JobId(9));
+}
+
 TEST(ChunkPlanner, ALongPromptsEndIsAShortOne) {
   ChunkPlanner planner;
   planner.Add(JobId(1), 70);
