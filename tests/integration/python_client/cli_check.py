@@ -68,9 +68,13 @@ class Checks:
         assert '"Hello"' in pieces and '" world"' in pieces, pieces
 
     def check_status(self):
-        table = self.baton_run("status").stdout.splitlines()
-        assert [row.split()[0] for row in table] == [
-            "ROLE", "router", "prefill", "decode"], table
+        processes, speeds = (
+            [row.split() for row in table.splitlines()] for table in
+            self.baton_run("status").stdout.split("\n\n"))
+        assert [row[0] for row in processes] == [
+            "ROLE", "router", "prefill", "decode"], processes
+        assert [row[0] for row in speeds] == [
+            "ID", "prefill-0", "decode-0"], speeds
         info = json.loads(self.baton_run("status", "--json").stdout)
         assert {w["state"] for w in info["workers"]} == {"ready"}, info
 
