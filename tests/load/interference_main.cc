@@ -52,18 +52,28 @@ uint32_t LeastChunks(uint32_t tokens, uint32_t step_tokens) {
   return (tokens + step_tokens - 1) / step_tokens;
 }
 
+struct Phases {
+  RhythmFigures quiet, beside;  // without prompts, beside 900-token ones
+};
+
+absl::StatusOr<Phases> RunPhases(InterferenceCluster* cluster,
+                                 const Times& times) {
+  Phases phases;
+  BATON_ASSIGN_OR_RETURN(phases.quiet, cluster->Run(times.phase, nullptr));
+  Print("undisturbed", phases.quiet);
+  const PromptArrivals steady{.every = times.prompt_every};
+  BATON_ASSIGN_OR_RETURN(phases.beside, cluster->Run(times.phase, &steady));
+  Print("beside 900-token prompts", phases.beside);
+  return phases;
+}
+
 absl::StatusOr<bool> RunApart(const Times& times) {
   Verdict verdict;
   BATON_ASSIGN_OR_RETURN(const auto cluster,
                          InterferenceCluster::Start(Topology::kApart));
   std::printf("prefill and decode apart\n");
-  BATON_ASSIGN_OR_RETURN(const RhythmFigures quiet,
-                         cluster->Run(times.phase, nullptr));
-  Print("undisturbed", quiet);
-  const PromptArrivals steady{.every = times.prompt_every};
-  BATON_ASSIGN_OR_RETURN(const RhythmFigures beside,
-                         cluster->Run(times.phase, &steady));
-  Print("beside 900-token prompts", beside);
+  BATON_ASSIGN_OR_RETURN(const Phases phases, RunPhases(cluster.get(), times));
+  const auto& [quiet, beside] = phases;
   std::printf("    p99 is %.2f of the undisturbed\n",
               beside.gap_p99_ms / quiet.gap_p99_ms);
   const PromptArrivals heavy{.tokens = 1800,
@@ -112,13 +122,8 @@ absl::StatusOr<bool> RunAggregated(const Times& times) {
   BATON_ASSIGN_OR_RETURN(const auto cluster,
                          InterferenceCluster::Start(Topology::kAggregated));
   std::printf("two aggregated workers\n");
-  BATON_ASSIGN_OR_RETURN(const RhythmFigures quiet,
-                         cluster->Run(times.phase, nullptr));
-  Print("undisturbed", quiet);
-  const PromptArrivals steady{.every = times.prompt_every};
-  BATON_ASSIGN_OR_RETURN(const RhythmFigures beside,
-                         cluster->Run(times.phase, &steady));
-  Print("beside 900-token prompts", beside);
+  BATON_ASSIGN_OR_RETURN(const Phases phases, RunPhases(cluster.get(), times));
+  const auto& [quiet, beside] = phases;
   const double chunk_ms = cluster->step_target_ms() - quiet.decode_step_ms;
   std::printf("    p99 is %.2f ms more than undisturbed, a chunk is %.2f ms\n",
               beside.gap_p99_ms - quiet.gap_p99_ms, chunk_ms);
