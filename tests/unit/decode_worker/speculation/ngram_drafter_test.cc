@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/decode_worker/speculation/drafter_harness.h"
+
 namespace baton::decode {
 namespace {
 
@@ -10,17 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 std::vector<DraftToken> Propose(const std::vector<TokenId>& text, size_t most) {
-  NgramDrafter drafter;
-  for (const TokenId token : text) drafter.Append(token);
-  std::vector<DraftToken> draft;
-  drafter.Propose(most, &draft);
-  return draft;
-}
-
-std::vector<TokenId> Tokens(const std::vector<DraftToken>& draft) {
-  std::vector<TokenId> tokens;
-  for (const DraftToken& guess : draft) tokens.push_back(guess.token);
-  return tokens;
+  return ProposeAfter<NgramDrafter>(text, most);
 }
 
 TEST(NgramDrafterTest, NothingRepeatsNothingIsGuessed) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/unit/decode_worker/speculation/drafter_harness.h"
+
 namespace baton::decode {
 namespace {
 
@@ -13,17 +15,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 std::vector<DraftToken> Propose(const std::vector<TokenId>& text, size_t most) {
-  SuffixDrafter drafter;
-  for (const TokenId token : text) drafter.Append(token);
-  std::vector<DraftToken> draft;
-  drafter.Propose(most, &draft);
-  return draft;
-}
-
-std::vector<TokenId> Tokens(const std::vector<DraftToken>& draft) {
-  std::vector<TokenId> tokens;
-  for (const DraftToken& guess : draft) tokens.push_back(guess.token);
-  return tokens;
+  return ProposeAfter<SuffixDrafter>(text, most);
 }
 
 TEST(SuffixDrafterTest, NothingRepeatsNothingIsGuessed) {
