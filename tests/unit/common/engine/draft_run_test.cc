@@ -3,29 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/reference/reference_backend.h"
-#include "tests/support/model_under_test.h"
-#include "tests/support/tiny_model.h"
+#include "tests/unit/common/engine/poisoned_engine.h"
 
 namespace baton {
 namespace {
 
 using testing::SizeIs;
 
-constexpr TokenId kPoisoned = 100;
-
-class DraftRunTest : public testing::Test {
+class DraftRunTest : public testing::Test, protected PoisonedEngine {
  protected:
-  void SetUp() override {
-    const auto path = WriteTinyModel(
-        testing::TempDir(), {.untied = true, .poisoned_token = kPoisoned});
-    ASSERT_TRUE(path.ok()) << path.status();
-    auto loaded = ModelUnderTest::Load(*path, kernels::MakeReferenceBackend(),
-                                       {.load = {.allow_nonfinite = true}});
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    loaded_ = *std::move(loaded);
-    engine_ = std::make_unique<Engine>(loaded_.model.get(), 32);
-  }
+  void SetUp() override { LoadEngine(32); }
   DraftSpan Span(std::vector<TokenId> tokens, uint32_t count) {
     kv_.emplace_back(loaded_.model->kv_layout(), 64);
     DraftSpan span;
@@ -57,8 +44,6 @@ class DraftRunTest : public testing::Test {
     return tokens;
   }
 
-  ModelUnderTest loaded_;
-  std::unique_ptr<Engine> engine_;
   std::vector<SequenceKv> kv_;
 };
 

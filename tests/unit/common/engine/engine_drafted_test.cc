@@ -6,15 +6,12 @@
 
 #include "common/engine/engine.h"
 #include "gtest/gtest.h"
-#include "kernels/reference/reference_backend.h"
-#include "tests/support/model_under_test.h"
-#include "tests/support/tiny_model.h"
+#include "tests/unit/common/engine/poisoned_engine.h"
 
 namespace baton {
 namespace {
 
 constexpr uint32_t kMaxRows = 32;
-constexpr TokenId kPoisoned = 100;
 constexpr int kLength = 12;
 
 // Everything that may differ from row to row.
@@ -34,17 +31,11 @@ std::shared_ptr<const SamplingParams> AllParams(float temperature) {
   return std::make_shared<const SamplingParams>(params);
 }
 
-class DraftedSpanTest : public testing::TestWithParam<float> {
+class DraftedSpanTest : public testing::TestWithParam<float>,
+                        protected PoisonedEngine {
  protected:
   void SetUp() override {
-    const auto path = WriteTinyModel(
-        testing::TempDir(), {.untied = true, .poisoned_token = kPoisoned});
-    ASSERT_TRUE(path.ok()) << path.status();
-    auto loaded = ModelUnderTest::Load(*path, kernels::MakeReferenceBackend(),
-                                       {.load = {.allow_nonfinite = true}});
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    loaded_ = *std::move(loaded);
-    engine_ = std::make_unique<Engine>(loaded_.model.get(), kMaxRows);
+    ASSERT_NO_FATAL_FAILURE(LoadEngine(kMaxRows));
     Generate();
   }
 
@@ -122,8 +113,6 @@ class DraftedSpanTest : public testing::TestWithParam<float> {
   static constexpr TokenId kNoToken = 271;
   static constexpr uint64_t kBannedTokens = 3;
   const std::vector<TokenId> prompt_ = {1, 50, 60, 70, 50, 60};
-  ModelUnderTest loaded_;
-  std::unique_ptr<Engine> engine_;
   std::unique_ptr<SequenceKv> kv_;
   TokenId allowed_first_ = kNoToken;
   std::vector<SampledToken> truth_;

@@ -8,9 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/reference/reference_backend.h"
-#include "tests/support/model_under_test.h"
-#include "tests/support/tiny_model.h"
+#include "tests/unit/common/engine/poisoned_engine.h"
 
 namespace baton {
 namespace {
@@ -18,7 +16,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint32_t kMaxRows = 32;
-constexpr TokenId kPoisoned = 100;
 
 std::shared_ptr<const SamplingParams> Greedy(bool logprobs) {
   SamplingParams params;
@@ -35,18 +32,9 @@ DrawRequest Draw(std::shared_ptr<const SamplingParams> params,
   return draw;
 }
 
-class EngineTest : public testing::Test {
+class EngineTest : public testing::Test, protected PoisonedEngine {
  protected:
-  void SetUp() override {
-    const auto path = WriteTinyModel(
-        testing::TempDir(), {.untied = true, .poisoned_token = kPoisoned});
-    ASSERT_TRUE(path.ok()) << path.status();
-    auto loaded = ModelUnderTest::Load(*path, kernels::MakeReferenceBackend(),
-                                       {.load = {.allow_nonfinite = true}});
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    loaded_ = *std::move(loaded);
-    engine_ = std::make_unique<Engine>(loaded_.model.get(), kMaxRows);
-  }
+  void SetUp() override { LoadEngine(kMaxRows); }
 
   // A span of a new sequence, with room for `tokens.size() + 16` positions.
   StepSpan Span(std::vector<TokenId> tokens, std::vector<DrawRequest> draws) {
@@ -63,8 +51,6 @@ class EngineTest : public testing::Test {
     EXPECT_THAT(std::string(result.status().message()), HasSubstr(message));
   }
 
-  ModelUnderTest loaded_;
-  std::unique_ptr<Engine> engine_;
   std::vector<SequenceKv> kv_;
 };
 
