@@ -122,6 +122,7 @@ absl::Status Serve(const RouterConfig& config, ShutdownRequests& requests) {
        .created_unix_s = std::time(nullptr),
        .api_tokens = tokens.get(),
        .max_requests_per_client = config.max_requests_per_client,
+       .max_held_back_bytes = config.max_held_back_bytes,
        .stream = {.max_unread_bytes = config.max_unread_bytes,
                   .slow_client_timeout = config.slow_client_timeout}},
       model.prompts.get(), &driver);

@@ -75,6 +75,10 @@ void RouterConfig::Register(ConfigParser* parser) {
                      "one machine");
   parser->AddByteSize("max-unread-bytes", &max_unread_bytes, 64 << 10, 1 << 30,
                       "of an answer that wait for its client to read them");
+  parser->AddByteSize("max-held-back-bytes", &max_held_back_bytes, 64 << 10,
+                      kMaxQueueBytes,
+                      "for answers of best_of requests, which are told when "
+                      "all have ended");
   parser->AddDuration("slow-client-timeout", &slow_client_timeout, kShortest,
                       kLongest,
                       "a client that reads nothing of an answer that waits for "

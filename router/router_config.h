@@ -34,6 +34,7 @@ struct RouterConfig {
 
   std::string api_tokens;  // file; empty: everybody may call
   uint32_t max_requests_per_client = 4096;
+  uint64_t max_held_back_bytes = ServiceOptions().max_held_back_bytes;
   uint64_t max_unread_bytes = StreamLimits().max_unread_bytes;
   Duration slow_client_timeout = StreamLimits().slow_client_timeout;
 

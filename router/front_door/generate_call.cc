@@ -41,16 +41,16 @@ void GenerateCall::Run(ClientRequest request, std::shared_ptr<void> slot) {
 
 void GenerateCall::OnEvent(v1::GenerateEvent event, bool held_back) {
   std::lock_guard lock(mutex_);
-  tokens_ += event.token_ids_size();
+  tokens_ = event.has_usage() ? event.usage().completion_tokens()
+                              : tokens_ + event.token_ids_size();
   if (gone_ || !too_slow_.empty()) return;
-  grpc::ByteBuffer written = WriteMessage(event);
-  const size_t bytes = written.Length();
-  unread_bytes_ += bytes;
-  driver_->metrics()->AddUnreadBytes(static_cast<double>(bytes));
-  queue_.push_back(std::move(written));
-  if (queue_.size() == 1) {
-    WriteFront();
-  } else if (!held_back && unread_bytes_ > limits_.max_unread_bytes) {
+  if (held_back) {
+    held_back_.push_back(std::move(event));
+    QueueHeldBack();
+    return;
+  }
+  Queue(event);
+  if (queue_.size() > 1 && unread_bytes_ > limits_.max_unread_bytes) {
     CutOff(StrCat(unread_bytes_, " bytes are waiting, allowed ",
                   limits_.max_unread_bytes));
   }
@@ -59,27 +59,15 @@ void GenerateCall::OnEvent(v1::GenerateEvent event, bool held_back) {
 void GenerateCall::OnFinish(const absl::Status& status) {
   std::lock_guard lock(mutex_);
   ended_ = true;
-  status_ = too_slow_.empty()
-                ? status
-                : absl::ResourceExhaustedError(
-                      StrCat("client: reads too slowly (", too_slow_, ")"));
+  if (too_slow_.empty()) status_ = status;
   if (queue_.empty()) {
     FinishWith(status_);
-    return;
-  }
-  Duration grace = limits_.slow_client_timeout;
-  if (!too_slow_.empty()) {
+  } else if (!too_slow_.empty()) {
     DropQueued(1);
-    grace = limits_.cut_off_grace;
+    LimitEnd(limits_.cut_off_grace);
+  } else if (held_back_.empty()) {
+    LimitEnd(limits_.slow_client_timeout);
   }
-  driver_->RunAfter(grace, [weak = weak_from_this()] {
-    const std::shared_ptr<GenerateCall> self = weak.lock();
-    if (self == nullptr) return;
-    std::lock_guard again(self->mutex_);
-    if (self->done_) return;
-    if (self->too_slow_.empty()) self->driver_->metrics()->SlowClient();
-    self->context_->TryCancel();
-  });
 }
 
 void GenerateCall::OnCancel() {
@@ -95,9 +83,14 @@ void GenerateCall::OnWriteDone(bool ok) {
   queue_.pop_front();
   unread_bytes_ -= bytes;
   driver_->metrics()->AddUnreadBytes(-static_cast<double>(bytes));
+  const bool more_held_back = !held_back_.empty();
   if (gone_) DropQueued(0);
+  if (!queue_.empty()) WriteFront();
+  QueueHeldBack();
   if (!queue_.empty()) {
-    WriteFront();
+    if (ended_ && more_held_back && held_back_.empty()) {
+      LimitEnd(limits_.slow_client_timeout);
+    }
   } else if (ended_) {
     FinishWith(status_);
   } else if (!ok) {
@@ -116,6 +109,38 @@ void GenerateCall::OnDone() {
   driver_->CallClosed();
 }
 
+void GenerateCall::Queue(const v1::GenerateEvent& event) {
+  grpc::ByteBuffer written = WriteMessage(event);
+  const size_t bytes = written.Length();
+  unread_bytes_ += bytes;
+  driver_->metrics()->AddUnreadBytes(static_cast<double>(bytes));
+  queue_.push_back(std::move(written));
+  if (queue_.size() == 1) WriteFront();
+}
+
+void GenerateCall::QueueHeldBack() {
+  while (!held_back_.empty()) {
+    const v1::GenerateEvent& event = held_back_.front();
+    if (!queue_.empty() &&
+        unread_bytes_ + event.ByteSizeLong() > limits_.max_unread_bytes) {
+      return;
+    }
+    Queue(event);
+    held_back_.pop_front();
+  }
+}
+
+void GenerateCall::LimitEnd(Duration grace) {
+  driver_->RunAfter(grace, [weak = weak_from_this()] {
+    const std::shared_ptr<GenerateCall> self = weak.lock();
+    if (self == nullptr) return;
+    std::lock_guard again(self->mutex_);
+    if (self->done_) return;
+    if (self->too_slow_.empty()) self->driver_->metrics()->SlowClient();
+    self->context_->TryCancel();
+  });
+}
+
 void GenerateCall::WriteFront() {
   write_started_ = MonotonicNow();
   WatchWrites();
@@ -123,6 +148,7 @@ void GenerateCall::WriteFront() {
 }
 
 void GenerateCall::DropQueued(size_t keep) {
+  held_back_.clear();
   while (queue_.size() > keep) {
     const size_t bytes = queue_.back().Length();
     queue_.pop_back();
@@ -140,7 +166,8 @@ void GenerateCall::WatchWrites() {
     if (self == nullptr) return;
     std::lock_guard lock(self->mutex_);
     self->watching_ = false;
-    if (self->ended_ || self->gone_ || self->queue_.empty()) return;
+    const bool at_end = self->ended_ && self->held_back_.empty();
+    if (at_end || self->gone_ || self->queue_.empty()) return;
     const Duration waited = MonotonicNow() - self->write_started_;
     if (waited < self->limits_.slow_client_timeout) {
       self->WatchWrites();
@@ -155,7 +182,14 @@ void GenerateCall::CutOff(std::string why) {
   if (!too_slow_.empty()) return;
   too_slow_ = std::move(why);
   driver_->metrics()->SlowClient();
-  driver_->Cancel(id_);
+  status_ = absl::ResourceExhaustedError(
+      StrCat("client: reads too slowly (", too_slow_, ")"));
+  if (ended_) {
+    DropQueued(1);
+    LimitEnd(limits_.cut_off_grace);
+  } else {
+    driver_->Cancel(id_);
+  }
 }
 
 void GenerateCall::FinishWith(const absl::Status& status) {

@@ -27,10 +27,12 @@ struct StreamLimits {
 
 // One Generate stream: writes what the driver emits, one event at a time, as
 // fast as the client reads. A client that exceeds a limit gets
-// RESOURCE_EXHAUSTED, and its request ends as if it had cancelled. The end of
-// an answer may be taken slow_client_timeout long, that of one that was cut
-// off cut_off_grace; then the call is cancelled. Deletes itself when gRPC is
-// done with it and the driver has let go.
+// RESOURCE_EXHAUSTED, and its request ends as if it had cancelled. What the
+// core has held back comes at once, so it waits here until the client has read
+// enough; only for taking nothing is that client cut off. The end of an answer
+// may be taken slow_client_timeout long, that of one that was cut off
+// cut_off_grace; then the call is cancelled. Deletes itself when gRPC is done
+// with it and the driver has let go.
 class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                            public AnswerSink,
                            public std::enable_shared_from_this<GenerateCall> {
@@ -61,6 +63,11 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                StreamLimits limits, std::string traceparent);
   void FinishWith(const absl::Status& status);
   // The rest with mutex_ held.
+  void Queue(const v1::GenerateEvent& event);
+  // Queues of what the core held back as much as a client may leave unread.
+  void QueueHeldBack();
+  // The end of the answer is queued: from now on it has a time limit.
+  void LimitEnd(Duration grace);
   void WriteFront();
   void DropQueued(size_t keep);
   void WatchWrites();
@@ -81,10 +88,12 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::shared_ptr<void> slot_;
   std::deque<grpc::ByteBuffer> queue_;  // events; the front is being written
   size_t unread_bytes_ = 0;             // in queue_
-  MonotonicTime write_started_;         // of the front
-  bool watching_ = false;               // a timer looks at the writes
-  std::string too_slow_;                // why it was cut off; empty: was not
-  bool gone_ = false;  // the client cancelled or a write failed
+  // By the core, not in queue_ yet, which has at least one event then.
+  std::deque<v1::GenerateEvent> held_back_;
+  MonotonicTime write_started_;  // of the front
+  bool watching_ = false;        // a timer looks at the writes
+  std::string too_slow_;         // why it was cut off; empty: was not
+  bool gone_ = false;            // the client cancelled or a write failed
   bool ended_ = false;
   bool done_ = false;  // OnDone ran
   absl::Status status_;

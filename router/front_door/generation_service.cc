@@ -1,6 +1,7 @@
 #include "router/front_door/generation_service.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -11,6 +12,7 @@
 #include "router/front_door/call_metadata.h"
 #include "router/front_door/refused_call.h"
 #include "router/front_door/wire_message.h"
+#include "router/request_flow/best_answers.h"
 
 namespace baton::router {
 namespace {
@@ -41,7 +43,12 @@ GenerationService::GenerationService(ServiceOptions options,
       prompts_(prompts),
       driver_(driver),
       authenticator_(options_.api_tokens),
-      open_requests_(options_.max_requests_per_client) {}
+      open_requests_(options_.max_requests_per_client),
+      held_back_(options_.max_held_back_bytes,
+                 [driver](double bytes) {
+                   driver->metrics()->AddHeldBackBytes(bytes);
+                 }),
+      longest_token_text_(LongestTokenText(prompts->tokenizer())) {}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
@@ -110,6 +117,23 @@ absl::Status GenerationService::Accept(
   accepted->tell_logprobs = valid.tell_logprobs;
   accepted->cache_salt = CacheSalt(accepted->tenant, request.cache_salt());
   prompt_sizes_.Saw(request, accepted->spec.prompt_token_ids_size());
+  return accepted->best > 0 ? HoldBack(request, *accepted, slot)
+                            : absl::OkStatus();
+}
+
+absl::Status GenerationService::HoldBack(const v1::GenerateRequest& request,
+                                         const ClientRequest& accepted,
+                                         std::shared_ptr<void>* slot) {
+  std::optional<uint32_t> top_logprobs;
+  if (request.has_logprobs()) top_logprobs = request.logprobs();
+  BATON_ASSIGN_OR_RETURN(
+      std::shared_ptr<void> reserved,
+      held_back_.Reserve(BestAnswers::MostBytes(
+          accepted.spec.choices_size(), accepted.spec.max_tokens(),
+          longest_token_text_, top_logprobs)));
+  *slot =
+      std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
+          std::move(*slot), std::move(reserved));
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "proto/generation.grpc.pb.h"
 #include "router/front_door/authentication.h"
 #include "router/front_door/generate_call.h"
+#include "router/front_door/held_back_budget.h"
 #include "router/front_door/open_requests.h"
 #include "router/front_door/prompt_builder.h"
 #include "router/front_door/prompt_sizes.h"
@@ -29,6 +30,8 @@ struct ServiceOptions {
   const ApiTokenFile* api_tokens = nullptr;
   // Of one tenant, or without credentials of one machine.
   uint32_t max_requests_per_client = 4096;
+  // For answers of best_of requests, until their clients have read them.
+  uint64_t max_held_back_bytes = 256 << 20;
   StreamLimits stream{};
 };
 
@@ -74,6 +77,10 @@ class GenerationService final : public RawGeneration {
   absl::Status Accept(const grpc::CallbackServerContext& context,
                       const grpc::ByteBuffer& bytes, ClientRequest* accepted,
                       std::shared_ptr<void>* slot);
+  // Memory for what a request holds back, added to its slot.
+  absl::Status HoldBack(const v1::GenerateRequest& request,
+                        const ClientRequest& accepted,
+                        std::shared_ptr<void>* slot);
   absl::Status RefuseEarly(const v1::GenerateRequest& request,
                            const ServingPolicy& policy, int priority,
                            const ClientRequest& accepted);
@@ -98,6 +105,8 @@ class GenerationService final : public RawGeneration {
   RouterDriver* const driver_;
   const Authenticator authenticator_;
   OpenRequests open_requests_;
+  HeldBackBudget held_back_;
+  const uint64_t longest_token_text_;
   PromptSizes prompt_sizes_;
   RequestLog log_;
   std::atomic<uint64_t> generate_calls_{0};

@@ -159,6 +159,9 @@ void RouterDriver::Do(Action action) {
     membership_.Send(std::move(*ask));
   } else if (auto* emit = std::get_if<EmitToClient>(&action)) {
     Do(std::move(*emit));
+  } else if (auto* held = std::get_if<HeldBack>(&action)) {
+    clients_.at(held->id).meter.OnTokens(
+        {held->choice, held->tokens, held->text, held->finish}, MonotonicNow());
   } else if (auto* finish = std::get_if<FinishClient>(&action)) {
     Do(std::move(*finish));
   } else if (auto* close = std::get_if<CloseSession>(&action)) {
@@ -170,7 +173,7 @@ void RouterDriver::Do(Action action) {
 
 void RouterDriver::Do(EmitToClient action) {
   Client& client = clients_.at(action.id);
-  client.meter.OnEvent(action.event, MonotonicNow());
+  client.meter.OnEvent(action.event, action.held_back, MonotonicNow());
   client.sink->OnEvent(std::move(action.event), action.held_back);
 }
 

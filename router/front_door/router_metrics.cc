@@ -27,8 +27,10 @@ void RaiseTo(prometheus::Counter& counter, uint64_t value, uint64_t* seen) {
 RouterMetrics::RouterMetrics(Metrics* metrics)
     : metrics_(metrics),
       ttft_(metrics->AddHistogram("baton_ttft_seconds",
-                                  "Receipt to first non-empty text.", {},
-                                  Metrics::SecondsBuckets())),
+                                  "Receipt to first non-empty text; with "
+                                  "best_of to the first generated, which the "
+                                  "client sees with the whole answers.",
+                                  {}, Metrics::SecondsBuckets())),
       tpot_(metrics->AddHistogram(
           "baton_tpot_seconds",
           "Per choice: first to last token over the tokens after the first.",
@@ -86,7 +88,11 @@ RouterMetrics::RouterMetrics(Metrics* metrics)
           "Requests ended because their client did not read the answer.")),
       unread_bytes_(metrics->AddGauge(
           "baton_unread_bytes",
-          "Of answers, waiting until their clients read them.")) {
+          "Of answers, waiting until their clients read them.")),
+      held_back_bytes_(metrics->AddGauge(
+          "baton_held_back_bytes",
+          "Reserved for answers of best_of requests, until their clients have "
+          "read them.")) {
   for (int band = 0; band < kPriorityBands; ++band) {
     queue_work_[band] = &metrics->AddGauge("baton_queue_work",
                                            "Waiting for a place, by priority.",
@@ -197,7 +203,8 @@ void RouterMetrics::UpdateSessions(const RouterCore& core) {
   }
 }
 
-void RequestMeter::OnEvent(const v1::GenerateEvent& event, MonotonicTime now) {
+void RequestMeter::OnEvent(const v1::GenerateEvent& event, bool held_back,
+                           MonotonicTime now) {
   if (event.has_usage()) {
     metrics_->CachedTokens(event.usage().cached_prompt_tokens());
     metrics_->Stages(event.served());
@@ -206,21 +213,28 @@ void RequestMeter::OnEvent(const v1::GenerateEvent& event, MonotonicTime now) {
     finish_reason_ =
         event.finish().reason() == v1::FINISH_REASON_LENGTH ? "length" : "stop";
   }
-  if (event.token_ids().empty()) return;
-  metrics_->GeneratedTokens(event.token_ids_size());
-  if (!first_text_.has_value() && !event.text().empty()) {
+  if (held_back) return;
+  OnTokens({event.choice(), static_cast<uint32_t>(event.token_ids_size()),
+            !event.text().empty(), event.has_finish()},
+           now);
+}
+
+void RequestMeter::OnTokens(const Tokens& tokens, MonotonicTime now) {
+  if (tokens.count == 0) return;
+  metrics_->GeneratedTokens(tokens.count);
+  if (!first_text_.has_value() && tokens.text) {
     first_text_ = now;
     metrics_->TimeToFirstToken(now - received_);
   }
-  Choice& choice = choices_[event.choice()];
+  Choice& choice = choices_[tokens.choice];
   if (choice.tokens == 0) {
     choice.first = now;
   } else {
     metrics_->InterTokenLatency(now - choice.last);
   }
   choice.last = now;
-  choice.tokens += event.token_ids_size();
-  if (event.has_finish() && choice.tokens > 1) {
+  choice.tokens += tokens.count;
+  if (tokens.finish && choice.tokens > 1) {
     metrics_->TimePerOutputToken((choice.last - choice.first) /
                                  static_cast<int64_t>(choice.tokens - 1));
   }

@@ -36,7 +36,7 @@ class RouterMetrics {
   // The part of it that early refusals move.
   void UpdateRejected(const RouterCore& core);
 
-  // These six from any thread.
+  // These seven from any thread.
   // Receipt to the decision that a request is not taken.
   void Refused(Duration d) { refusal_.Observe(Seconds(d)); }
   // As Finished, of a request without any token.
@@ -46,6 +46,8 @@ class RouterMetrics {
   void SlowClient() { slow_clients_.Increment(); }
   // Of answers that wait for their clients to read.
   void AddUnreadBytes(double bytes) { unread_bytes_.Increment(bytes); }
+  // Reserved for answers that are held back.
+  void AddHeldBackBytes(double bytes) { held_back_bytes_.Increment(bytes); }
 
  private:
   prometheus::Histogram& Stage(const std::string& stage);
@@ -83,16 +85,31 @@ class RouterMetrics {
   prometheus::Counter& ignored_headers_;
   prometheus::Counter& slow_clients_;
   prometheus::Gauge& unread_bytes_;
+  prometheus::Gauge& held_back_bytes_;
   RouterCounters seen_;
 };
 
-// Measures one request as its client sees it.
+// Measures one request as its client sees it; one whose answers are held back
+// until the best are known, as if they were not: when its tokens arrive.
 class RequestMeter {
  public:
   RequestMeter(RouterMetrics* metrics, MonotonicTime received)
       : metrics_(metrics), received_(received) {}
 
-  void OnEvent(const v1::GenerateEvent& event, MonotonicTime now);
+  // Tokens of one choice.
+  struct Tokens {
+    uint32_t choice = 0;
+    uint32_t count = 0;
+    bool text = false;    // they have any
+    bool finish = false;  // the choice ended with them
+  };
+
+  // Tokens arrived, whether the client gets them or not.
+  void OnTokens(const Tokens& tokens, MonotonicTime now);
+  // The client gets an event; of one that was held back the tokens arrived
+  // before.
+  void OnEvent(const v1::GenerateEvent& event, bool held_back,
+               MonotonicTime now);
   void OnFinish(const absl::Status& status);
 
  private:

@@ -1,8 +1,10 @@
 #ifndef BATON_ROUTER_REQUEST_FLOW_BEST_ANSWERS_H_
 #define BATON_ROUTER_REQUEST_FLOW_BEST_ANSWERS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "proto/generation.pb.h"
@@ -18,17 +20,29 @@ class BestAnswers {
   BestAnswers(uint32_t count, bool tell_logprobs)
       : count_(count), tell_logprobs_(tell_logprobs) {}
 
+  // A piece takes no more once it has so many bytes.
+  static constexpr size_t kPieceBytes = 32 << 10;
+  // An upper bound of the memory that `choices` answers take, of at most
+  // `tokens` tokens each, a token at most `token_bytes` of text.
+  // `top_logprobs`: alternatives to each; nullopt: no logprobs are told.
+  static uint64_t MostBytes(uint64_t choices, uint64_t tokens,
+                            uint64_t token_bytes,
+                            std::optional<uint32_t> top_logprobs);
+
   // Tokens of one choice, in order, with a logprob each.
   void Add(v1::GenerateEvent event);
-  // The best, numbered from 0, the best of all first; they are gone then.
+  // The best in pieces, numbered from 0, the best of all first and whole
+  // before the next; they are gone then.
   std::vector<v1::GenerateEvent> Take();
 
  private:
   struct Answer {
-    v1::GenerateEvent event;
+    std::vector<v1::GenerateEvent> pieces;
+    size_t last_bytes = 0;  // of the last piece
+    uint64_t tokens = 0;
     double logprobs = 0;  // sum
     double mean() const {
-      return event.token_ids().empty() ? 0 : logprobs / event.token_ids_size();
+      return tokens == 0 ? 0 : logprobs / static_cast<double>(tokens);
     }
   };
 

@@ -98,7 +98,15 @@ struct SendToDecode {
 struct EmitToClient {
   RequestId id;
   v1::GenerateEvent event;
-  bool held_back = false;  // by the core: the client is not to blame for it
+  bool held_back = false;  // by the core: the client could not read earlier
+};
+// Tokens of one choice came and are held back: their client sees none yet.
+struct HeldBack {
+  RequestId id;
+  uint32_t choice = 0;
+  uint32_t tokens = 0;
+  bool text = false;    // they have any
+  bool finish = false;  // the choice ended with them
 };
 // Exactly once per ClientRequest, and the last action for it. When OK, the
 // last emitted event carried usage and served.
@@ -121,7 +129,7 @@ struct OpenSession {
   WorkerIndex worker;
 };
 
-using Action = std::variant<SendToPrefill, SendToDecode, EmitToClient,
+using Action = std::variant<SendToPrefill, SendToDecode, EmitToClient, HeldBack,
                             FinishClient, CloseSession, OpenSession>;
 using Actions = std::vector<Action>;
 

@@ -73,6 +73,9 @@ bool RequestFlow::Deliver(AttemptId id,
     account_.Token(attempt.alone(), now);
     fingerprint_ = attempt.fingerprint;
     if (best_.has_value()) {
+      out->push_back(HeldBack{request_.id, event.choice(),
+                              static_cast<uint32_t>(event.token_ids_size()),
+                              !event.text().empty(), event.has_finish()});
       best_->Add(std::move(event));
     } else {
       out->push_back(EmitToClient{request_.id, std::move(event)});

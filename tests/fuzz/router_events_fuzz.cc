@@ -352,6 +352,9 @@ class EventFuzzer {
     BATON_CHECK(count <= client.max_tokens);
     if (event.has_finish()) client.ended.insert(event.choice());
   }
+  void Take(const HeldBack& action) {
+    BATON_CHECK(action.tokens > 0 && !clients_.at(action.id).finished);
+  }
   void Take(const FinishClient& action) {
     Client& client = clients_.at(action.id);
     BATON_CHECK(!client.finished);

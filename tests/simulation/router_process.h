@@ -93,6 +93,7 @@ class RouterProcess : public Process {
   void Do(router::SendToPrefill action);
   void Do(router::SendToDecode action);
   void Do(router::EmitToClient action);
+  void Do(router::HeldBack) {}  // clients see nothing of it
   void Do(router::FinishClient action);
   void Do(router::CloseSession action);
   void Do(router::OpenSession action);

@@ -148,5 +148,76 @@ TEST(GenerateCallTest, AClientThatReadsSlowlyButSteadilyIsNot) {
   EXPECT_EQ(Value(cluster, "baton_slow_clients_total"), 0);
 }
 
+// Two answers at once of 400 kB each, of which the client may leave 100 kB.
+class HeldBackAnswers : public ::testing::Test {
+ protected:
+  static constexpr size_t kMost = 100'000;
+  static constexpr int kTokens = 400;
+  HeldBackAnswers()
+      : cluster_({.token_bytes = 1000,
+                  .stream = {.max_unread_bytes = kMost,
+                             .slow_client_timeout = milliseconds(300)}}) {
+    request_ = Request(kTokens);
+    request_.set_n(2);
+    request_.set_best_of(3);
+  }
+
+  ToyCluster cluster_;
+  v1::GenerateRequest request_;
+};
+
+TEST_F(HeldBackAnswers, AreReadInPiecesHoweverLongThatTakes) {
+  const auto stub = TightClient(cluster_);
+  grpc::ClientContext context;
+  const auto reader = stub->Generate(&context, request_);
+  ASSERT_TRUE(
+      Eventually([&] { return Value(cluster_, "baton_unread_bytes") > 0; }));
+  EXPECT_GT(Value(cluster_, "baton_held_back_bytes"), 0);
+  v1::GenerateEvent event;
+  size_t tokens[2] = {};
+  bool account = false;
+  const MonotonicTime start = MonotonicNow();
+  while (reader->Read(&event)) {
+    EXPECT_LE(Value(cluster_, "baton_unread_bytes"), kMost);
+    EXPECT_LE(event.ByteSizeLong(), kMost);
+    account = event.has_usage();
+    if (account) {
+      EXPECT_EQ(event.usage().completion_tokens(), 3u * kTokens);
+      continue;
+    }
+    ASSERT_LT(event.choice(), 2u);
+    tokens[event.choice()] += event.token_ids_size();
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_GT(MonotonicNow() - start, milliseconds(350));
+  const grpc::Status status = reader->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(account);
+  EXPECT_EQ(tokens[0], size_t{kTokens});
+  EXPECT_EQ(tokens[1], size_t{kTokens});
+  EXPECT_EQ(Value(cluster_, "baton_slow_clients_total"), 0);
+  EXPECT_TRUE(Eventually([&] {
+    return Value(cluster_, "baton_held_back_bytes") == 0 &&
+           Value(cluster_, "baton_unread_bytes") == 0;
+  }));
+}
+
+TEST_F(HeldBackAnswers, OfAClientThatTakesNothingAreDropped) {
+  const auto stub = TightClient(cluster_);
+  grpc::ClientContext context;
+  const auto reader = stub->Generate(&context, request_);
+  ASSERT_TRUE(Eventually(
+      [&] { return Value(cluster_, "baton_slow_clients_total") == 1; }));
+  EXPECT_LT(ReadAll(*reader), 2u * kTokens * 1000);
+  const grpc::Status status = reader->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(),
+            "client: reads too slowly (took nothing for 300ms)");
+  EXPECT_TRUE(Eventually([&] {
+    return Value(cluster_, "baton_held_back_bytes") == 0 &&
+           Value(cluster_, "baton_unread_bytes") == 0;
+  }));
+}
+
 }  // namespace
 }  // namespace baton::router

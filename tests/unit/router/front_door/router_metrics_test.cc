@@ -38,13 +38,13 @@ class RouterMetricsTest : public ::testing::Test {
 
 TEST_F(RouterMetricsTest, OneRequest) {
   RequestMeter meter(&router_metrics_, At(0));
-  meter.OnEvent(Tokens(0, 1, ""), At(5));
-  meter.OnEvent(Tokens(0, 1, "a"), At(10));
-  meter.OnEvent(Tokens(0, 2, "b", true), At(30));
+  meter.OnEvent(Tokens(0, 1, ""), false, At(5));
+  meter.OnEvent(Tokens(0, 1, "a"), false, At(10));
+  meter.OnEvent(Tokens(0, 2, "b", true), false, At(30));
   v1::GenerateEvent last;
   last.mutable_usage()->set_cached_prompt_tokens(16);
   last.mutable_served()->set_decode_ms(20);
-  meter.OnEvent(last, At(31));
+  meter.OnEvent(last, false, At(31));
   meter.OnFinish(absl::OkStatus());
   EXPECT_EQ(Value("baton_ttft_seconds_sum"), "0.01");
   EXPECT_EQ(Value("baton_itl_seconds_count"), "2");
@@ -57,9 +57,29 @@ TEST_F(RouterMetricsTest, OneRequest) {
       "1");
 }
 
+TEST_F(RouterMetricsTest, TokensThatAreHeldBackCountWhenTheyArrive) {
+  RequestMeter meter(&router_metrics_, At(0));
+  meter.OnTokens({0, 1, /*text=*/false, false}, At(5));
+  meter.OnTokens({1, 1, /*text=*/true, false}, At(10));
+  meter.OnTokens({0, 1, true, /*finish=*/true}, At(25));
+  meter.OnTokens({1, 2, true, /*finish=*/true}, At(40));
+  // Only the better of the two is told.
+  meter.OnEvent(Tokens(0, 3, "abc", true), true, At(500));
+  meter.OnFinish(absl::OkStatus());
+  EXPECT_EQ(Value("baton_ttft_seconds_sum"), "0.01");
+  EXPECT_EQ(Value("baton_ttft_seconds_count"), "1");
+  EXPECT_EQ(Value("baton_itl_seconds_count"), "2");
+  EXPECT_EQ(Value("baton_itl_seconds_sum"), "0.05");
+  EXPECT_EQ(Value("baton_tpot_seconds_count"), "2");
+  EXPECT_EQ(Value("baton_tokens_total", ",kind=\"generated\""), "5");
+  EXPECT_EQ(
+      Value("baton_requests_total", ",code=\"OK\",finish_reason=\"length\""),
+      "1");
+}
+
 TEST_F(RouterMetricsTest, FailuresHaveNoFinishReason) {
   RequestMeter meter(&router_metrics_, At(0));
-  meter.OnEvent(Tokens(0, 1, "a", true), At(5));
+  meter.OnEvent(Tokens(0, 1, "a", true), false, At(5));
   meter.OnFinish(absl::UnavailableError("x"));
   EXPECT_EQ(Value("baton_requests_total",
                   ",code=\"UNAVAILABLE\",finish_reason=\"none\""),

@@ -25,6 +25,7 @@ class ToyCluster {
     size_t token_bytes = 1;  // text of each token
     const ApiTokenFile* api_tokens = nullptr;
     uint32_t max_requests_per_client = 4096;
+    uint64_t max_held_back_bytes = 256 << 20;
     StreamLimits stream{};
   };
 
@@ -58,6 +59,7 @@ class ToyCluster {
             .max_deadline = options.max_deadline,
             .api_tokens = options.api_tokens,
             .max_requests_per_client = options.max_requests_per_client,
+            .max_held_back_bytes = options.max_held_back_bytes,
             .stream = options.stream},
         prompts_.get(), driver_.get());
     server_ = *RpcServer::Start({.address = "127.0.0.1:0"}, {service_.get()});

@@ -293,6 +293,9 @@ void CoreDriver::Do(const Action& action) {
       line = StrCat("account ", emit->id.value());
     }
     log_.push_back(std::move(line));
+  } else if (const auto* held = std::get_if<HeldBack>(&action)) {
+    EXPECT_FALSE(answers_.at(held->id).status.has_value());
+    answers_.at(held->id).held_back += held->tokens;
   } else if (const auto* finish = std::get_if<FinishClient>(&action)) {
     Answer& answer = answers_.at(finish->id);
     EXPECT_FALSE(answer.status.has_value()) << "finished twice";

@@ -84,6 +84,7 @@ class CoreDriver {
   struct Answer {
     std::map<uint32_t, std::vector<uint32_t>> tokens;
     std::map<uint32_t, v1::FinishReason> finished;
+    uint64_t held_back = 0;  // tokens
     std::optional<absl::Status> status;
     v1::Usage usage;
     v1::Served served;

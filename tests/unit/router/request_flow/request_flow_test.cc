@@ -78,6 +78,7 @@ TEST_F(FlowTest, TheBestAreToldWhenAllHaveEnded) {
                           "account 1", "finish 1: OK"));
   EXPECT_EQ(driver_.answer(id).usage.completion_tokens(), 7u)
       << "all that were made";
+  EXPECT_EQ(driver_.answer(id).held_back, 7u) << "each was counted in time";
 }
 
 TEST_F(FlowTest, WhatIsHeldBackOutlivesTheAttemptThatMadeIt) {

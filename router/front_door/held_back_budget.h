@@ -1,0 +1,50 @@
+#ifndef BATON_ROUTER_FRONT_DOOR_HELD_BACK_BUDGET_H_
+#define BATON_ROUTER_FRONT_DOOR_HELD_BACK_BUDGET_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/statusor.h"
+#include "common/tokenizer/tokenizer.h"
+
+namespace baton::router {
+
+// Memory for answers that are held back until the best are known, and after
+// that for their clients to read. Taken before the first token, for the most
+// that it can become. Thread-safe.
+class HeldBackBudget {
+ public:
+  // `on_change` gets what is added to and taken from the bytes in use, and
+  // outlives everything that is reserved.
+  HeldBackBudget(uint64_t limit, std::function<void(double)> on_change)
+      : shared_(std::make_shared<Shared>()) {
+    shared_->limit = limit;
+    shared_->on_change = std::move(on_change);
+  }
+
+  // Reserved until the result and its copies are gone. INVALID_ARGUMENT with
+  // `best_of` when it would not fit the empty budget, RESOURCE_EXHAUSTED with
+  // RetryInfo when not beside the others.
+  absl::StatusOr<std::shared_ptr<void>> Reserve(uint64_t bytes);
+
+  uint64_t used() const;
+
+ private:
+  struct Shared {
+    uint64_t limit = 0;
+    std::function<void(double)> on_change;
+    std::mutex mutex;
+    uint64_t used = 0;  // mutex
+  };
+  const std::shared_ptr<Shared> shared_;
+};
+
+// Bytes of text that one token may become: invalid UTF-8 grows when it is
+// replaced.
+uint64_t LongestTokenText(const Tokenizer& tokenizer);
+
+}  // namespace baton::router
+
+#endif  // BATON_ROUTER_FRONT_DOOR_HELD_BACK_BUDGET_H_
