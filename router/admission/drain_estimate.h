@@ -30,6 +30,9 @@ class DrainEstimate {
 
   // Whether work waits from now on.
   void Waiting(bool any, MonotonicTime now);
+  // Nobody was served since the last call, because who would have done it
+  // (this process) stood still: no time in which work waited.
+  void StoodStill(MonotonicTime now) { last_ = now; }
   // A prompt of so many tokens.
   void Served(uint64_t tokens, MonotonicTime now);
 

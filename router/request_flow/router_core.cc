@@ -44,6 +44,7 @@ Actions RouterCore::Handle(Event event, MonotonicTime now) {
 absl::Status RouterCore::RefuseEarly(const RequestOutline& outline,
                                      MonotonicTime now) {
   now_ = now;
+  NoticeLateness();
   const AdmissionQueue::Item item{
       .id = WorkId(next_work_),
       .priority = std::clamp(outline.priority, 0, kPriorityBands - 1),

@@ -44,6 +44,7 @@ void RouterCore::NoticeLateness() {
   const MonotonicTime due = NextDeadline();
   if (due == kNever || now_ < due + kLateness) return;
   hear_out_until_ = now_ + kHearOut;
+  queue_.StoodStill(now_);
 }
 
 void RouterCore::RunTimers() {

@@ -74,6 +74,16 @@ TEST_F(DrainEstimateTest, AStandstillLowersItAtOnce) {
   EXPECT_LT(*estimate_.Rate(now_), 40);
 }
 
+TEST_F(DrainEstimateTest, TimeInWhichTheRouterStoodStillDoesNotCount) {
+  estimate_.Waiting(true, now_);
+  Serve(100, 4);
+  now_ += seconds(30);
+  estimate_.StoodStill(now_);
+  EXPECT_NEAR(*estimate_.Rate(now_), 100, 10);
+  now_ += seconds(6);
+  EXPECT_LT(*estimate_.Rate(now_), 40) << "what follows does";
+}
+
 TEST_F(DrainEstimateTest, StandstillAndOldTimesSayNothing) {
   estimate_.Waiting(true, now_);
   now_ += seconds(10);
