@@ -63,7 +63,7 @@ TEST(RouterCoreDeadlineTest, ALateRouterDoesNotCallItsWorkersSlow) {
   CoreDriver driver;
   const WorkerIndex prefill = driver.AddPrefill("p", 0);
   const WorkerIndex decode = driver.AddDecode("d");
-  for (int i = 0; i < 12; ++i) driver.Ask(10, 1, 8, seconds(60));
+  for (int i = 0; i < 110; ++i) driver.Ask(10, 1, 8, seconds(60));
   for (uint64_t served = 1; served <= 10; ++served) {
     driver.Credit(prefill, 10 * served);
     driver.Reserved(decode, driver.last_attempt());
@@ -71,17 +71,17 @@ TEST(RouterCoreDeadlineTest, ALateRouterDoesNotCallItsWorkersSlow) {
     driver.FirstTokens(prefill, driver.last_attempt(), {{0, 0, 7, true}});
     driver.Load(decode, {});
   }
-  ASSERT_EQ(driver.core().counters().queued_work, 2u);
+  ASSERT_EQ(driver.core().counters().queued_work, 100u);
   driver.Suspend(seconds(20));
   EXPECT_TRUE(driver.core()
                   .RefuseEarly({.tenant = "",
                                 .priority = 1,
-                                .deadline = driver.now() + seconds(5),
+                                .deadline = driver.now() + seconds(50),
                                 .prompt_tokens = 10,
                                 .max_tokens = 8},
                                driver.now())
                   .ok());
-  const RequestId id = driver.Ask(10, 1, 8, seconds(5));
+  const RequestId id = driver.Ask(10, 1, 8, seconds(50));
   EXPECT_FALSE(driver.answer(id).status.has_value());
 }
 
