@@ -29,10 +29,14 @@ absl::StatusOr<std::unique_ptr<MixedLoad>> MixedLoad::Start(
   cluster.prefill = options.prefill;
   cluster.decode = options.decode;
   cluster.worker_flags = {"--threads=1", "--kv-blocks=1200"};
+  {
+    BATON_ASSIGN_OR_RETURN(const auto quiet, ProcessCluster::Start(cluster));
+    BATON_ASSIGN_OR_RETURN(load->planned_,
+                           PlanMixedRequests(quiet.get(), options.each));
+    BATON_RETURN_IF_ERROR(quiet->Drain());
+  }
   cluster.decode_flags = options.decode_flags;
   BATON_ASSIGN_OR_RETURN(load->cluster_, ProcessCluster::Start(cluster));
-  BATON_ASSIGN_OR_RETURN(load->planned_,
-                         PlanMixedRequests(load->cluster_.get(), options.each));
   for (int i = 0; i < options.clients; ++i) {
     load->threads_.emplace_back([l = load.get(), i] { l->Run(i); });
   }

@@ -18,12 +18,15 @@
 namespace baton::testing {
 
 struct MixedOptions {
-  int clients = 8;
-  int each = 2;  // requests of a kind
+  int clients = 16;
+  int each = 3;  // requests of a kind
   double cancel_share = 0.15;
   uint64_t seed = 1;
   int prefill = 1, decode = 2;
-  std::vector<std::string> decode_flags = {};
+  // Guesses, and a pool that answers turn out to be too long for.
+  std::vector<std::string> decode_flags = {
+      "--speculation=suffix", "--kv-blocks=110", "--max-context=1760",
+      "--length-quantile=0.02"};
 };
 
 struct MixedCounts {
@@ -35,10 +38,11 @@ struct MixedCounts {
 };
 
 // A real cluster whose clients send requests of all kinds at random, some of
-// which they cancel, and compare every answer with that of the quiet cluster.
+// which they cancel, and compare every answer with that of a quiet cluster that
+// does not guess and has blocks for all.
 class MixedLoad {
  public:
-  // Starts the cluster, asks for every answer once, then begins.
+  // Asks a quiet cluster for every answer, starts the other, then begins.
   static absl::StatusOr<std::unique_ptr<MixedLoad>> Start(
       const MixedOptions& options);
   ~MixedLoad() { Stop(); }
