@@ -1,6 +1,7 @@
 #include "router/admission/service_times.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 namespace baton::router {
@@ -8,6 +9,9 @@ namespace {
 
 // High enough to be mostly right, low enough to forget a short outage.
 constexpr double kMostly = 0.85;
+// Of prompts of one length.
+constexpr size_t kMostAlike = 64;
+constexpr size_t kEnoughAlike = 5;
 
 }  // namespace
 
@@ -30,7 +34,11 @@ double RecentSamples::Quantile(double part) const {
   return *at;
 }
 
-void ServiceTimes::Prefilled(uint64_t prompt_tokens, Duration took) {
+void ServiceTimes::Prefilled(uint64_t prompt_tokens, Duration took,
+                             MonotonicTime now) {
+  Alike& alike = alike_[std::bit_width(prompt_tokens)];
+  if (alike.size() == kMostAlike) alike.pop_front();
+  alike.push_back({now, prompt_tokens, Seconds(took)});
   prefill_s_.Add(Seconds(took));
   prefill_s_per_token_.Add(
       Seconds(took) /
@@ -48,14 +56,29 @@ void ServiceTimes::Answered(uint64_t tokens, uint64_t max_tokens) {
                          static_cast<double>(max_tokens));
 }
 
+double ServiceTimes::PrefillSeconds(uint64_t prompt_tokens,
+                                    MonotonicTime now) const {
+  RecentSamples seconds, per_token;
+  for (const Prefill& prefill : alike_[std::bit_width(prompt_tokens)]) {
+    if (now - prefill.at > kMaxAge) continue;
+    seconds.Add(prefill.seconds);
+    per_token.Add(prefill.seconds /
+                  static_cast<double>(std::max<uint64_t>(1, prefill.tokens)));
+  }
+  const bool alike = seconds.size() >= kEnoughAlike;
+  const RecentSamples& whole = alike ? seconds : prefill_s_;
+  const RecentSamples& part = alike ? per_token : prefill_s_per_token_;
+  return std::min(whole.Quantile(kMostly),
+                  part.Quantile(kMostly) * static_cast<double>(prompt_tokens));
+}
+
 std::optional<Duration> ServiceTimes::Estimate(uint64_t prompt_tokens,
-                                               uint64_t max_tokens) const {
+                                               uint64_t max_tokens,
+                                               MonotonicTime now) const {
   if (!prefill_s_.enough() || !answered_fraction_.enough()) {
     return std::nullopt;
   }
-  double seconds = std::min(prefill_s_.Quantile(kMostly),
-                            prefill_s_per_token_.Quantile(kMostly) *
-                                static_cast<double>(prompt_tokens));
+  double seconds = PrefillSeconds(prompt_tokens, now);
   if (decode_s_per_token_.enough()) {
     seconds += decode_s_per_token_.Quantile(kMostly) *
                answered_fraction_.Quantile(0.5) *

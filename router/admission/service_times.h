@@ -1,8 +1,10 @@
 #ifndef BATON_ROUTER_ADMISSION_SERVICE_TIMES_H_
 #define BATON_ROUTER_ADMISSION_SERVICE_TIMES_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -14,8 +16,9 @@ namespace baton::router {
 class RecentSamples {
  public:
   void Add(double sample);
-  bool enough() const { return samples_.size() >= kEnough; }
-  // What so large a part of them does not exceed; `enough` must hold.
+  size_t size() const { return samples_.size(); }
+  bool enough() const { return size() >= kEnough; }
+  // What so large a part of them does not exceed; there must be one.
   double Quantile(double part) const;
 
  private:
@@ -31,8 +34,11 @@ class RecentSamples {
 // in time. Pure; not thread-safe.
 class ServiceTimes {
  public:
-  // First token `took` after the dispatch.
-  void Prefilled(uint64_t prompt_tokens, Duration took);
+  // Older prefills say nothing about how long others will take.
+  static constexpr Duration kMaxAge = std::chrono::seconds(60);
+
+  // First token at `now`, `took` after the dispatch.
+  void Prefilled(uint64_t prompt_tokens, Duration took, MonotonicTime now);
   // `tokens` more, of one choice, within `took`.
   void Decoded(uint64_t tokens, Duration took);
   // An answer that was complete.
@@ -40,11 +46,24 @@ class ServiceTimes {
 
   // In most cases such a request takes no longer; nothing before enough were
   // seen. Of the two views of its prefill (as long as others took, or in
-  // proportion to its tokens) the shorter counts.
-  std::optional<Duration> Estimate(uint64_t prompt_tokens,
-                                   uint64_t max_tokens) const;
+  // proportion to its tokens) the shorter counts. The others are prompts of
+  // about its length; all of them only while there are too few such: among
+  // many short prompts a long one would seem to be one of them.
+  std::optional<Duration> Estimate(uint64_t prompt_tokens, uint64_t max_tokens,
+                                   MonotonicTime now) const;
 
  private:
+  struct Prefill {
+    MonotonicTime at;
+    uint64_t tokens = 0;
+    double seconds = 0;
+  };
+  // The newest of a length, that is with the same highest bit.
+  using Alike = std::deque<Prefill>;
+
+  double PrefillSeconds(uint64_t prompt_tokens, MonotonicTime now) const;
+
+  std::array<Alike, 65> alike_;
   RecentSamples prefill_s_;
   RecentSamples prefill_s_per_token_;
   RecentSamples decode_s_per_token_;

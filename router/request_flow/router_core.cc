@@ -55,7 +55,7 @@ absl::Status RouterCore::RefuseEarly(const RequestOutline& outline,
       .deadline = outline.deadline,
       .bytes = outline.prompt_tokens};
   const Duration needed =
-      service_times_.Estimate(item.tokens, outline.max_tokens)
+      service_times_.Estimate(item.tokens, outline.max_tokens, now_)
           .value_or(Duration::zero());
   // Without a size: what is too large is told by how much, and that is known
   // later.
@@ -134,7 +134,7 @@ void RouterCore::On(ClientRequest event) {
       .deadline = request.deadline,
       .bytes = bytes};
   const Duration needed =
-      service_times_.Estimate(item.tokens, request.spec.max_tokens())
+      service_times_.Estimate(item.tokens, request.spec.max_tokens(), now_)
           .value_or(Duration::zero());
   absl::Status status = Admit(item, work.placement, needed);
   if (!status.ok()) {

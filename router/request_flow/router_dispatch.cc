@@ -201,7 +201,8 @@ void RouterCore::LearnFrom(const Entry& entry) {
   const uint64_t prompt = request.spec.prompt_token_ids_size();
   if (account.first_token().has_value()) {
     service_times_.Prefilled(prompt,
-                             *account.first_token() - *account.dispatched());
+                             *account.first_token() - *account.dispatched(),
+                             *account.first_token());
     const uint64_t each = entry.flow.generated() / request.spec.choices_size();
     if (each > 1) {
       service_times_.Decoded(each - 1,
@@ -211,7 +212,7 @@ void RouterCore::LearnFrom(const Entry& entry) {
       service_times_.Answered(each, request.spec.max_tokens());
     }
   } else if (now_ >= request.deadline) {
-    service_times_.Prefilled(prompt, now_ - *account.dispatched());
+    service_times_.Prefilled(prompt, now_ - *account.dispatched(), now_);
   }
 }
 
@@ -439,7 +440,7 @@ std::optional<Duration> RouterCore::Judge(const AdmissionQueue::Item& item,
   if (!item.may_expire || queue_.size() <= 1) return std::nullopt;
   const v1::SequenceSpec& spec =
       entries_.at(waiting.request).flow.request().spec;
-  return service_times_.Estimate(item.tokens, spec.max_tokens());
+  return service_times_.Estimate(item.tokens, spec.max_tokens(), now_);
 }
 
 absl::Status RouterCore::CheckInTime(const AdmissionQueue::Item& item,

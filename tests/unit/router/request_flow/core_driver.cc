@@ -207,7 +207,7 @@ AttemptId CoreDriver::RunToDecode(RequestId request, WorkerIndex prefill,
                                   WorkerIndex decode) {
   const AttemptId attempt = last_attempt_;
   std::vector<DeltaSpec> first;
-  for (const v1::ChoiceSpec& choice : last_spec_.choices()) {
+  for (const v1::ChoiceSpec& choice : last_spec().choices()) {
     first.push_back({choice.index(),
                      static_cast<uint32_t>(
                          answer(request).tokens.contains(choice.index())
@@ -268,8 +268,8 @@ void CoreDriver::Do(const Action& action) {
     const bool reserve = ask->command.has_reserve();
     last_attempt_ = AttemptId(reserve ? ask->command.reserve().attempt_id()
                                       : ask->command.serve().attempt_id());
-    last_spec_ = reserve ? ask->command.reserve().sequence()
-                         : ask->command.serve().sequence();
+    specs_[last_attempt_] = reserve ? ask->command.reserve().sequence()
+                                    : ask->command.serve().sequence();
     log_.push_back(StrCat(reserve ? "reserve " : "serve ", ask->worker.value(),
                           " #", last_attempt_.value()));
   } else if (const auto* emit = std::get_if<EmitToClient>(&action)) {

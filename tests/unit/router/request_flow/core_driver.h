@@ -79,7 +79,10 @@ class CoreDriver {
   std::vector<std::string> TakeLog();
   // The newest attempt that was reserved or served.
   AttemptId last_attempt() const { return last_attempt_; }
-  const v1::SequenceSpec& last_spec() const { return last_spec_; }
+  const v1::SequenceSpec& last_spec() const { return SpecOf(last_attempt_); }
+  const v1::SequenceSpec& SpecOf(AttemptId attempt) const {
+    return specs_.at(attempt);
+  }
 
   struct Answer {
     std::map<uint32_t, std::vector<uint32_t>> tokens;
@@ -107,7 +110,7 @@ class CoreDriver {
   std::map<RequestId, Answer> answers_;
   std::vector<std::string> log_;
   AttemptId last_attempt_;
-  v1::SequenceSpec last_spec_;
+  std::map<AttemptId, v1::SequenceSpec> specs_;
   uint64_t next_request_ = 1;
   uint32_t next_worker_ = 0;
 };

@@ -98,6 +98,37 @@ TEST_P(StormTest, AFloodLeavesAQuietTenantItsTtft) {
                 GetParam().wait_for_place_s);
 }
 
+// Twice the long prompts that can be read, among many requests with short
+// prompts and long answers: what those take says nothing about the long ones.
+TEST(MixedStormTest, LongPromptsAreRefusedAndNotLate) {
+  ToyCapacity cluster(
+      {1280, milliseconds(3), std::chrono::microseconds(200), 128});
+  cluster.Add({.tenant = "chat",
+               .max_tokens = 256,
+               .deadline = seconds(60),
+               .in_flight = 4});
+  const MonotonicTime from = kStart + seconds(20), full = from + seconds(8),
+                      end = full + seconds(60);
+  cluster.Add({.tenant = "reader",
+               .prompt_tokens = 1800,
+               .max_tokens = 4,
+               .deadline = seconds(6),
+               .per_s = 2 * 1280 / 1800.0,
+               .from = from,
+               .to = end});
+  cluster.RunUntil(end + seconds(10));
+  int answered = 0, late = 0, refused = 0;
+  for (const ToyEnd& request : cluster.ends()) {
+    if (request.tenant != "reader" || request.asked < full) continue;
+    if (request.status.ok()) ++answered;
+    if (absl::IsResourceExhausted(request.status)) ++refused;
+    if (absl::IsDeadlineExceeded(request.status)) ++late;
+  }
+  EXPECT_LE(late, 1);
+  EXPECT_GE(answered, 34);
+  EXPECT_GE(refused, 34);
+}
+
 constexpr ToyCapacity::Speed kSlowDecode = {3200, milliseconds(8),
                                             milliseconds(3)};
 

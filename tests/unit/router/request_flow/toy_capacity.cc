@@ -8,7 +8,6 @@
 namespace baton::router {
 namespace {
 
-constexpr int kStepTokens = 32;
 constexpr size_t kMaxSequences = 64;
 constexpr uint32_t kRetryMs = 20;
 
@@ -23,8 +22,13 @@ ToyCapacity::ToyCapacity(Speed speed, uint64_t seed)
     : speed_(speed),
       random_(seed),
       start_(driver_.now().time_since_epoch()),
-      p_(driver_.AddPrefill("p", 2 * kStepTokens)),
-      d_(driver_.AddDecode("d")) {}
+      p_(driver_.AddPrefill("p")),
+      d_(driver_.AddDecode("d")) {
+  v1::WorkerHello hello = CoreDriver::Hello("p", v1::WORKER_ROLE_PREFILL);
+  hello.set_step_token_budget(speed_.step_tokens);
+  driver_.Up(p_, hello);
+  GrantCredit();
+}
 
 double ToyCapacity::AnsweredPerSecond(MonotonicTime from,
                                       MonotonicTime to) const {
@@ -126,8 +130,9 @@ void ToyCapacity::OnLine(const std::string& line) {
       driver_.Refused(d_, AttemptId(attempt), kRetryMs);
       return;
     }
-    const v1::SequenceSpec& spec = driver_.last_spec();
-    jobs_[attempt] = {spec.prompt_token_ids_size(), 0, spec.max_tokens()};
+    const v1::SequenceSpec& spec = driver_.SpecOf(AttemptId(attempt));
+    jobs_[attempt] = {spec.prompt_token_ids_size(), 0, spec.max_tokens(),
+                      spec.max_tokens()};
     driver_.Reserved(d_, AttemptId(attempt));
   } else if (verb == "start") {
     planner_.Add(JobId(attempt),
@@ -155,15 +160,16 @@ void ToyCapacity::Forget(uint64_t attempt) {
   const auto job = jobs_.find(attempt);
   if (job == jobs_.end()) return;
   planner_.Remove(JobId(attempt));
-  returned_ +=
-      static_cast<uint64_t>(job->second.prompt_tokens - job->second.computed);
+  Return(
+      job->second.prompt_tokens,
+      static_cast<uint64_t>(job->second.prompt_tokens - job->second.computed));
   jobs_.erase(job);
   GrantCredit();
 }
 
 void ToyCapacity::StartSteps() {
   if (prefill_end_ == kNever && !planner_.empty()) {
-    prefill_step_ = planner_.Next(kStepTokens);
+    prefill_step_ = planner_.Next(speed_.step_tokens);
     uint32_t tokens = 0;
     for (const auto& chunk : prefill_step_) tokens += chunk.count;
     prefill_end_ =
@@ -184,7 +190,7 @@ void ToyCapacity::EndPrefillStep() {
     const auto it = jobs_.find(chunk.job.value());
     if (it == jobs_.end()) continue;
     it->second.computed += static_cast<int>(chunk.count);
-    returned_ += chunk.count;
+    Return(it->second.prompt_tokens, chunk.count);
     if (!chunk.last) continue;
     it->second.decoding = true;
     --it->second.left;
@@ -201,9 +207,10 @@ void ToyCapacity::EndDecodeStep() {
   for (uint64_t attempt : std::exchange(decode_step_, {})) {
     const auto it = jobs_.find(attempt);
     if (it == jobs_.end() || --it->second.left > 0) continue;
+    const uint32_t last = it->second.tokens - 1;
     jobs_.erase(it);
     std::vector<DeltaSpec> tokens;
-    for (uint32_t i = 1; i < 8; ++i) tokens.push_back({0, i, 7, i == 7});
+    for (uint32_t i = 1; i <= last; ++i) tokens.push_back({0, i, 7, i == last});
     driver_.Tokens(d_, AttemptId(attempt), std::move(tokens));
     driver_.Done(d_, AttemptId(attempt));
   }
@@ -212,8 +219,16 @@ void ToyCapacity::EndDecodeStep() {
   driver_.Load(d_, load);
 }
 
+void ToyCapacity::Return(int prompt_tokens, uint64_t tokens) {
+  (prompt_tokens <= speed_.step_tokens ? returned_short_ : returned_) += tokens;
+}
+
 void ToyCapacity::GrantCredit() {
-  driver_.Credit(p_, returned_ + 2 * kStepTokens);
+  v1::WorkerLoad load;
+  load.set_granted_prefill_tokens(returned_ + 2 * speed_.step_tokens);
+  load.set_granted_short_prefill_tokens(returned_short_ +
+                                        2 * speed_.step_tokens);
+  driver_.Load(p_, std::move(load));
 }
 
 }  // namespace baton::router

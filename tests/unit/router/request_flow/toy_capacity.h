@@ -46,6 +46,7 @@ class ToyCapacity {
     double prefill_tokens_per_s = 1600;
     Duration decode_step = std::chrono::milliseconds(8);
     Duration decode_row = std::chrono::microseconds(700);
+    int step_tokens = 32;  // of prompts, in a prefill step
   };
   explicit ToyCapacity(Speed speed, uint64_t seed = 1);
 
@@ -72,7 +73,8 @@ class ToyCapacity {
   struct Job {
     int prompt_tokens = 0;
     int computed = 0;
-    uint32_t left = 0;  // tokens of the answer to come
+    uint32_t tokens = 0;  // of the answer
+    uint32_t left = 0;    // of them, to come
     bool decoding = false;
   };
 
@@ -87,6 +89,8 @@ class ToyCapacity {
   void StartSteps();
   void EndPrefillStep();
   void EndDecodeStep();
+  // Tokens of a prompt of that length are computed or not wanted any more.
+  void Return(int prompt_tokens, uint64_t tokens);
   void GrantCredit();
 
   const Speed speed_;
@@ -103,7 +107,7 @@ class ToyCapacity {
   std::vector<ChunkPlanner::Chunk> prefill_step_;
   std::set<uint64_t> decode_step_;
   MonotonicTime prefill_end_ = kNever, decode_end_ = kNever;
-  uint64_t returned_ = 0;  // prompt tokens
+  uint64_t returned_ = 0, returned_short_ = 0;  // prompt tokens
   std::vector<ToyEnd> ends_;
 };
 
