@@ -1,6 +1,7 @@
 #include "decode_worker/batch_cap.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_format.h"
 #include "common/base/strings.h"
@@ -30,6 +31,14 @@ std::string BatchCap::WhyFull(const CostModel* costs, const DecodeBatch& batch,
       "step: %d sequences run, with %d more it would take %.1f ms, allowed "
       "%.1f",
       batch.sequences, choices, 1e3 * seconds, 1e3 * limit);
+}
+
+double BatchCap::StepSeconds(const CostModel& costs,
+                             const DecodeBatch& batch) const {
+  if (target_ <= Duration::zero() || batch.sequences == 0) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return LimitSeconds(costs, batch.positions / batch.sequences);
 }
 
 uint32_t BatchCap::Limit(const CostModel* costs,

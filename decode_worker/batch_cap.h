@@ -25,6 +25,10 @@ class BatchCap {
   std::string WhyFull(const CostModel* costs, const DecodeBatch& batch,
                       uint32_t choices, uint32_t position) const;
 
+  // What a step of these rows may take with guesses beside them; infinite
+  // without a target.
+  double StepSeconds(const CostModel& costs, const DecodeBatch& batch) const;
+
   // The largest batch, 1..max_sequences, if more come that are as long as those
   // of `batch` are on average.
   uint32_t Limit(const CostModel* costs, const DecodeBatch& batch) const;

@@ -1,11 +1,18 @@
 // Part of DecodeScheduler: guesses that steps verify.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "common/base/mutants.h"
+#include "common/base/strings.h"
 #include "decode_worker/decode_scheduler.h"
 
 namespace baton::decode {
+namespace {
+
+constexpr size_t kProposedPerRow = 4;
+
+}  // namespace
 
 Speculator& DecodeScheduler::SpeculatorOf(DecodeJob& job,
                                           const Branch& branch) {
@@ -13,8 +20,7 @@ Speculator& DecodeScheduler::SpeculatorOf(DecodeJob& job,
   auto& speculator =
       job.speculators[branch.sequence - job.request.choices.data()];
   if (speculator == nullptr) {
-    speculator = std::make_unique<Speculator>(
-        options_.speculation.make_drafter(*branch.sequence));
+    speculator = std::make_unique<Speculator>(drafting_);
   }
   return *speculator;
 }
@@ -25,7 +31,7 @@ DraftModelPlanner::Key DecodeScheduler::DraftKey(const DecodeJob& job,
 }
 
 void DecodeScheduler::PlanDrafts(StepPlan* plan) {
-  if (options_.speculation.make_drafter) {
+  if (drafting_ != nullptr) {
     PlanGuesses(plan);
   } else if (draft_model_.has_value()) {
     PlanModelGuesses(plan);
@@ -54,7 +60,9 @@ std::vector<uint32_t> DecodeScheduler::DraftCounts(
   const SpeculationOptions& speculation = options_.speculation;
   if (costs_.has_value() && !speculation.always) {
     return ChooseDrafts(costs_->costs(), ShapeOf(plan), offers,
-                        speculation.max_draft_rows, draft);
+                        {.rows = speculation.max_draft_rows,
+                         .seconds = cap_.StepSeconds(*costs_, BatchOf(offers))},
+                        draft);
   }
   std::vector<uint32_t> counts;
   uint32_t room = speculation.max_draft_rows;
@@ -67,12 +75,24 @@ std::vector<uint32_t> DecodeScheduler::DraftCounts(
 }
 
 void DecodeScheduler::PlanGuesses(StepPlan* plan) {
+  std::vector<uint64_t> unread;
+  ForEachDecodeRow([&](size_t, DecodeJob& job, Branch& branch) {
+    unread.push_back(SpeculatorOf(job, branch).Unread(*branch.sequence));
+  });
+  if (unread.empty()) return;
+  const std::vector<uint32_t> shares =
+      ShareTokens(unread, options_.speculation.drafter_tokens);
+  // Most of what many choices propose finds no row.
+  const size_t most = std::max<size_t>(
+      1, kProposedPerRow * options_.speculation.max_draft_rows / unread.size());
   std::vector<DraftOffer> offers;
   std::vector<absl::Span<const DraftToken>> guesses;
   ForEachDecodeRow([&](size_t span, DecodeJob& job, Branch& branch) {
     Speculator& speculator = SpeculatorOf(job, branch);
+    const Sequence& sequence = *branch.sequence;
+    speculator.Read(sequence, shares[offers.size()]);
     guesses.push_back(
-        speculator.Propose(*branch.sequence, MostDrafts(*branch.sequence)));
+        speculator.Propose(sequence, std::min(most, MostDrafts(sequence))));
     offers.push_back(
         {plan->spans[span].first_position, speculator.acceptance()});
   });
@@ -99,8 +119,7 @@ void DecodeScheduler::PlanModelGuesses(StepPlan* plan) {
   });
   const std::vector<uint32_t> counts =
       DraftCounts(*plan, offers, draft_model_->costs());
-  draft_model_->BeginStep(costs_.has_value() ? costs_->Predict(ShapeOf(*plan))
-                                             : Duration::zero());
+  BeginDraftStep(*plan, offers);
   size_t offer = 0;
   ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
     const uint32_t wanted = counts[offer++];
@@ -110,6 +129,27 @@ void DecodeScheduler::PlanModelGuesses(StepPlan* plan) {
         DraftKey(job, branch), *branch.sequence, i, covered, plan);
     AddDraftRows(step_[i], branch, planned, &plan->spans[i], plan);
   });
+}
+
+void DecodeScheduler::BeginDraftStep(const StepPlan& plan,
+                                     const std::vector<DraftOffer>& offers) {
+  if (!costs_.has_value()) {
+    draft_model_->BeginStep(Duration::zero(), Duration::max());
+    return;
+  }
+  const Duration step = costs_->Predict(ShapeOf(plan));
+  const double limit = cap_.StepSeconds(*costs_, BatchOf(offers));
+  draft_model_->BeginStep(
+      step, std::isfinite(limit) ? std::chrono::duration_cast<Duration>(
+                                       std::chrono::duration<double>(limit)) -
+                                       step
+                                 : Duration::max());
+}
+
+DecodeBatch DecodeScheduler::BatchOf(const std::vector<DraftOffer>& offers) {
+  DecodeBatch batch;
+  for (const DraftOffer& offer : offers) batch = batch.With(1, offer.position);
+  return batch;
 }
 
 void DecodeScheduler::AddDraftRows(Row& row, const Branch& branch,
@@ -133,7 +173,7 @@ void DecodeScheduler::JudgeDrafts(const Row& row, const SpanResult& result,
   DecodeJob& job = jobs_.at(row.job);
   const Branch& branch = job.branches[row.branch];
   const auto right = static_cast<uint32_t>(result.draws.size() - 1);
-  if (options_.speculation.make_drafter) {
+  if (drafting_ != nullptr) {
     std::vector<TokenId> tokens;
     for (const SampledToken& token : result.draws) {
       tokens.push_back(token.token);
@@ -149,6 +189,16 @@ void DecodeScheduler::JudgeDrafts(const Row& row, const SpanResult& result,
   counters_.speculation.saved_steps += appended - 1;
 }
 
+void DecodeScheduler::JudgeDraftModel(const StepResult& result) {
+  if (!draft_model_.has_value()) return;
+  counters_.speculation.failed_drafts +=
+      draft_model_->ObserveStep(result.drafts, result.draft_elapsed);
+  for (const absl::Status& status : result.drafts) {
+    if (status.ok()) continue;
+    counters_.speculation.failure = ToStd(status.message());
+  }
+}
+
 void DecodeScheduler::StopDrafts(const Row& row) {
   DecodeJob& job = jobs_.at(row.job);
   const Branch& branch = job.branches[row.branch];
@@ -160,6 +210,13 @@ void DecodeScheduler::StopDrafts(const Row& row) {
 }
 
 void DecodeScheduler::ForgetEndedDrafts() {
+  for (auto& [id, job] : jobs_) {
+    for (size_t i = 0; i < job.speculators.size(); ++i) {
+      const bool runs =
+          job.phase == Phase::kDecoding && !job.request.choices[i].finished();
+      if (!runs && job.speculators[i] != nullptr) job.speculators[i]->Pause();
+    }
+  }
   if (!draft_model_.has_value()) return;
   std::set<DraftModelPlanner::Key> running;
   for (const auto& [id, job] : jobs_) {

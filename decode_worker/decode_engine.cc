@@ -60,8 +60,10 @@ std::function<void(const DecodeScheduler&)> PublishTo(WorkerMetrics* metrics) {
   auto decode = std::make_shared<DecodeMetrics>(metrics->metrics());
   auto speculation = std::make_shared<SpeculationMetrics>(metrics->metrics());
   return [decode, speculation](const DecodeScheduler& scheduler) {
-    decode->Publish(scheduler, MonotonicNow());
-    speculation->Publish(scheduler.counters().speculation);
+    const MonotonicTime now = MonotonicNow();
+    decode->Publish(scheduler, now);
+    speculation->Publish(scheduler.counters().speculation,
+                         scheduler.drafter_bytes(), now);
   };
 }
 

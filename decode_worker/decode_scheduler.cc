@@ -8,13 +8,23 @@
 #include "common/base/strings.h"
 
 namespace baton::decode {
+namespace {
+
+std::shared_ptr<Drafting> MakeDrafting(const SpeculationOptions& options) {
+  if (options.drafters.empty()) return nullptr;
+  return std::shared_ptr<Drafting>(
+      new Drafting{options.drafters, DrafterMemory(options.drafter_bytes), {}});
+}
+
+}  // namespace
 
 DecodeScheduler::DecodeScheduler(DecodeOptions options)
     : AttemptScheduler(options.epoch, options.blocks, options.budget,
                        options.health, options.costs),
       options_(std::move(options)),
       cap_(options_.tpot_target, options_.max_sequences),
-      lengths_(options_.length_quantile) {
+      lengths_(options_.length_quantile),
+      drafting_(MakeDrafting(options_.speculation)) {
   if (options_.speculation.draft_model.has_value()) {
     draft_model_.emplace(options_.epoch, *options_.speculation.draft_model);
   }

@@ -2,6 +2,7 @@
 #define BATON_DECODE_WORKER_DECODE_SCHEDULER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,10 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // Most blocks in use at one time from now on, as of the last step.
   uint64_t predicted_peak() const {
     return jobs_.empty() ? 0 : predicted_peak_;
+  }
+  // Taken by drafters.
+  size_t drafter_bytes() const {
+    return drafting_ == nullptr ? 0 : drafting_->memory.held();
   }
   // Of the draft model; null: there is none.
   const BlockPool* draft_pool() const {
@@ -158,6 +163,9 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   std::vector<uint32_t> DraftCounts(const StepPlan& plan,
                                     const std::vector<DraftOffer>& offers,
                                     const StepCosts* draft) const;
+  static DecodeBatch BatchOf(const std::vector<DraftOffer>& offers);
+  void BeginDraftStep(const StepPlan& plan,
+                      const std::vector<DraftOffer>& offers);
   // Blocks for the rows of `count` guesses behind a decode row.
   void AddDraftRows(Row& row, const Branch& branch, uint32_t count,
                     PlannedSpan* span, StepPlan* plan);
@@ -167,6 +175,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // What became of a decode row with or without guesses, of whose tokens so
   // many were appended.
   void JudgeDrafts(const Row& row, const SpanResult& result, size_t appended);
+  void JudgeDraftModel(const StepResult& result);
   void StopDrafts(const Row& row);  // of the choice, for good
   void ForgetEndedDrafts();
 
@@ -190,6 +199,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   std::vector<Row> step_;   // of the step in flight
   uint32_t sequences_ = 0;  // choices accepted and not ended
   OutputLengths lengths_;
+  const std::shared_ptr<Drafting> drafting_;  // null: nothing like it guesses
   std::optional<DraftModelPlanner> draft_model_;
   uint32_t waiting_ = 0;  // attempts preempted or without their next block
   uint64_t predicted_peak_ = 0;  // as of the last step or attempt

@@ -110,9 +110,7 @@ PlannedSpan& DecodeScheduler::PlanRows(DecodeJob& job, size_t branch,
 void DecodeScheduler::On(StepDone event, MonotonicTime now) {
   if (!EndStep(event, now)) return;
   BATON_CHECK(event.result.spans.size() == step_.size());
-  if (draft_model_.has_value()) {
-    draft_model_->ObserveTimes(event.result.draft_elapsed);
-  }
+  JudgeDraftModel(event.result);
   const std::vector<Row> step = std::exchange(step_, {});
   std::map<SessionId, v1::StepTokens> tokens;
   std::map<JobId, absl::Status> touched;  // and the first failure

@@ -14,6 +14,7 @@
 #include "common/worker/worker_process.h"
 #include "decode_worker/decode_worker.h"
 #include "decode_worker/draft_model.h"
+#include "decode_worker/speculation_flags.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kv_transfer/grpc/grpc_transport.h"
 #include "kv_transfer/ucx/ucx_transport.h"
@@ -25,9 +26,7 @@ struct DecodeWorkerOptions : WorkerOptions {
   std::string disaggregation = "auto";
   uint32_t local_prefill_max_tokens = 64;
   std::string batching = "continuous";
-  std::string speculation = "suffix";
-  std::string draft_model;
-  uint32_t draft_kv_blocks = 0;
+  decode::SpeculationFlags speculation;
   decode::DecodeSettings settings;
 
   DecodeWorkerOptions() : WorkerOptions("decode-0") {
@@ -42,22 +41,7 @@ struct DecodeWorkerOptions : WorkerOptions {
                        1 << 20, "longest prompt prefilled here in mode auto");
     parser->AddChoice("batching", &batching, {"continuous", "static"},
                       "when requests join the batch");
-    parser->AddString("draft-model", &draft_model,
-                      "GGUF file of a smaller model with the same vocabulary "
-                      "that guesses");
-    parser->AddInteger("draft-kv-blocks", &draft_kv_blocks, 0, 1 << 24,
-                       "KV blocks of the draft model; 0 = as many positions as "
-                       "the served model has");
-    parser->AddChoice("speculation", &speculation,
-                      {"off", "ngram", "suffix", "draft"},
-                      "where guesses of the next tokens come from: they save "
-                      "steps and change no answer");
-    parser->AddInteger(
-        "max-draft-tokens", &settings.speculation.max_draft_tokens, 1,
-        decode::kMostDraftTokens, "most guesses of an answer in a step");
-    parser->AddSwitch("draft-always", &settings.speculation.always,
-                      "guess as much as allowed, also where it costs more than "
-                      "it is expected to save");
+    speculation.Register(parser, &settings);
     parser->AddInteger("max-sequences", &settings.max_sequences, 1, 4096,
                        "answers in the batch or about to be");
     parser->AddDuration("tpot-target", &settings.tpot_target,
@@ -74,17 +58,6 @@ struct DecodeWorkerOptions : WorkerOptions {
     parser->AddReal("length-quantile", &settings.length_quantile, 0, 1,
                     "share of answers that shall be no longer than is planned "
                     "for them; 1 = plan for max_tokens");
-    parser->AddCheck({"speculation", "draft-model"}, [this] {
-      if ((speculation == "draft") == !draft_model.empty()) {
-        return absl::OkStatus();
-      }
-      return absl::InvalidArgumentError(
-          speculation == "draft"
-              ? "draft-model: needed by speculation=draft (got nothing)"
-              : StrCat("draft-model: only speculation=draft uses one "
-                       "(speculation is ",
-                       speculation, ")"));
-    });
     parser->AddCheck([this] {
       if (settings.landing_timeout > Duration::zero()) return absl::OkStatus();
       return absl::InvalidArgumentError(
@@ -112,9 +85,6 @@ int Main(int argc, char** argv) {
                                   ? decode::Batching::kStatic
                                   : decode::Batching::kContinuous;
 
-  options.settings.speculation.make_drafter =
-      decode::DrafterNamed(options.speculation);
-
   WorkerWiring wiring;
   wiring.role = v1::WORKER_ROLE_DECODE;
   wiring.make_backend =
@@ -139,16 +109,9 @@ int Main(int argc, char** argv) {
   std::unique_ptr<decode::DraftModel> draft;
   wiring.on_model_loaded = [&](const ServedModel& served,
                                kernels::Backend* backend) -> absl::Status {
-    if (options.draft_model.empty()) return absl::OkStatus();
     BATON_ASSIGN_OR_RETURN(
-        draft,
-        decode::DraftModel::Load({.path = options.draft_model,
-                                  .kv_blocks = options.draft_kv_blocks,
-                                  .max_rows = decode::MaxStepRows(
-                                      options.settings, options.step_tokens),
-                                  .step_tokens = options.step_tokens},
-                                 served, backend));
-    options.settings.speculation.draft_model = draft->options();
+        draft, options.speculation.Complete(
+                   served, backend, options.step_tokens, &options.settings));
     return absl::OkStatus();
   };
   wiring.make_worker = [&](WorkerParts parts, v1::WorkerHello hello) {

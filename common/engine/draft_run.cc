@@ -2,14 +2,11 @@
 
 #include <utility>
 
-#include "common/base/status_macros.h"
-
 namespace baton {
 
-absl::StatusOr<DraftRun> RunDrafts(Engine* engine,
-                                   absl::Span<const DraftSpan> spans) {
+DraftRun RunDrafts(Engine* engine, absl::Span<const DraftSpan> spans) {
   DraftRun run;
-  run.guesses.resize(spans.size());
+  run.spans.resize(spans.size());
   std::vector<StepSpan> pass;
   std::vector<size_t> of;  // spans of the pass
   for (size_t i = 0; i < spans.size(); ++i) {
@@ -17,20 +14,25 @@ absl::StatusOr<DraftRun> RunDrafts(Engine* engine,
     of.push_back(i);
   }
   while (!pass.empty()) {
-    BATON_ASSIGN_OR_RETURN(StepResult result, engine->Step(pass));
-    run.elapsed.push_back(result.elapsed);
+    absl::StatusOr<StepResult> result = engine->Step(pass);
+    if (!result.ok()) {
+      for (const size_t i : of) run.spans[i].status = result.status();
+      break;
+    }
+    run.elapsed.push_back(result->elapsed);
     std::vector<StepSpan> next_pass;
     std::vector<size_t> next_of;
     for (size_t i = 0; i < pass.size(); ++i) {
-      const SpanResult& drawn = result.spans[i];
-      if (!drawn.status.ok() || drawn.draws.empty()) continue;
-      std::vector<TokenId>& guesses = run.guesses[of[i]];
-      guesses.push_back(drawn.draws.front().token);
-      if (guesses.size() >= spans[of[i]].count) continue;
+      DraftRun::Span& one = run.spans[of[i]];
+      SpanResult& drawn = result->spans[i];
+      one.status = std::move(drawn.status);
+      if (!one.status.ok() || drawn.draws.empty()) continue;
+      one.guesses.push_back(drawn.draws.front().token);
+      if (one.guesses.size() >= spans[of[i]].count) continue;
       StepSpan next = std::move(pass[i]);
       next.first_position += static_cast<uint32_t>(next.tokens.size());
-      next.tokens = {guesses.back()};
-      next.draws.front().Advance(guesses.back());
+      next.tokens = {one.guesses.back()};
+      next.draws.front().Advance(one.guesses.back());
       next_pass.push_back(std::move(next));
       next_of.push_back(of[i]);
     }

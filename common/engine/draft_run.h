@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "common/base/monotonic_time.h"
 #include "common/engine/engine.h"
@@ -20,18 +21,21 @@ struct DraftSpan {
 };
 
 struct DraftRun {
-  // Per span. Fewer than wanted where the model's numbers broke.
-  std::vector<std::vector<TokenId>> guesses;
+  struct Span {
+    // INTERNAL: the model's numbers broke; errors of Engine::Step: a pass with
+    // it did not run. Then the KV from first_position on is of no use.
+    absl::Status status;
+    std::vector<TokenId> guesses;  // fewer than wanted if the status is not OK
+  };
+  std::vector<Span> spans;        // one per span, in order
   std::vector<Duration> elapsed;  // per forward pass
 };
 
 // Lets a draft model guess, one token after the other, all sequences together:
 // each guess is drawn with the parameters and the noise of the draw that it
 // foretells (Gumbel coupling), so it is that token as often as the two models
-// agree. The KV of all guesses but the last is written. Errors of Engine::Step,
-// of the first pass.
-absl::StatusOr<DraftRun> RunDrafts(Engine* engine,
-                                   absl::Span<const DraftSpan> spans);
+// agree. The KV of all guesses but the last is written.
+DraftRun RunDrafts(Engine* engine, absl::Span<const DraftSpan> spans);
 
 }  // namespace baton
 

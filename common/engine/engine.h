@@ -45,8 +45,10 @@ struct SpanResult {
 struct StepResult {
   std::vector<SpanResult> spans;
   Duration elapsed{};
-  // Of a draft model's passes before it.
+  // Of a draft model that guessed before it, if it did: time per pass, and per
+  // sequence whether its KV is still good.
   std::vector<Duration> draft_elapsed;
+  std::vector<absl::Status> drafts;
 };
 
 // Runs forward passes over a batch: mixed prefill chunks and decode rows. The

@@ -83,6 +83,11 @@ absl::Status StepDriver::Resolve(StepPlan& plan, const BlockPool& pool,
     BATON_RETURN_IF_ERROR(draft_pool->Check(block));
     step->draft_cleared.push_back(block.id);
   }
+  for (const BlockStartCopy& copy : plan.draft_copies) {
+    BATON_RETURN_IF_ERROR(draft_pool->Check(copy.from));
+    BATON_RETURN_IF_ERROR(draft_pool->Check(copy.to));
+    step->draft_copies.push_back({copy.from.id, copy.to.id, copy.positions});
+  }
   for (const BlockRef& block : plan.cleared) {
     BATON_RETURN_IF_ERROR(pool.Check(block));
     step->cleared.push_back(block.id);
@@ -108,16 +113,23 @@ void StepDriver::Loop() {
   }
 }
 
-std::vector<Duration> StepDriver::MakeGuesses(Step& step) {
+DraftRun StepDriver::MakeGuesses(Step& step) {
   for (const BlockId block : step.draft_cleared) draft_memory_->Clear(block);
-  if (step.drafts.empty()) return {};
-  absl::StatusOr<DraftRun> run = RunDrafts(draft_engine_.get(), step.drafts);
-  if (!run.ok()) return {};  // a step without guesses
-  for (size_t i = 0; i < step.drafts.size(); ++i) {
-    std::vector<TokenId>& tokens = step.spans[step.verifying[i]].tokens;
-    tokens.insert(tokens.end(), run->guesses[i].begin(), run->guesses[i].end());
+  for (const Step::StartCopy& copy : step.draft_copies) {
+    std::byte* const to = draft_memory_->Block(copy.to);
+    const absl::Span<std::byte> source = draft_memory_->BlockSpan(copy.from);
+    std::memcpy(to, source.data(), source.size());
+    ClearPositions(draft_memory_->layout(), {&to, 1}, copy.positions,
+                   kBlockTokens);
   }
-  return std::move(run->elapsed);
+  if (step.drafts.empty()) return {};
+  DraftRun run = RunDrafts(draft_engine_.get(), step.drafts);
+  for (size_t i = 0; i < step.drafts.size(); ++i) {
+    const std::vector<TokenId>& guesses = run.spans[i].guesses;
+    std::vector<TokenId>& tokens = step.spans[step.verifying[i]].tokens;
+    tokens.insert(tokens.end(), guesses.begin(), guesses.end());
+  }
+  return run;
 }
 
 void StepDriver::ClearRejected(const Step& step, const StepResult& result) {
@@ -149,11 +161,14 @@ StepResult StepDriver::Compute(Step& step) {
       const absl::Span<std::byte> source = memory_->BlockSpan(from);
       std::memcpy(memory_->Block(to), source.data(), source.size());
     }
-    std::vector<Duration> draft_elapsed = MakeGuesses(step);
+    DraftRun drafts = MakeGuesses(step);
     absl::StatusOr<StepResult> result = engine_.Step(step.spans);
     if (result.ok()) {
       ClearRejected(step, *result);
-      result->draft_elapsed = std::move(draft_elapsed);
+      result->draft_elapsed = std::move(drafts.elapsed);
+      for (DraftRun::Span& draft : drafts.spans) {
+        result->drafts.push_back(std::move(draft.status));
+      }
       return *std::move(result);
     }
     failure = result.status();

@@ -60,7 +60,12 @@ class StepDriver {
     std::vector<BlockId> cleared;
     std::vector<std::pair<BlockId, BlockId>> copies;  // from, to
     std::vector<StepSpan> spans;
+    struct StartCopy {
+      BlockId from, to;
+      uint32_t positions;
+    };
     std::vector<BlockId> draft_cleared;
+    std::vector<StartCopy> draft_copies;
     std::vector<size_t> verifying;  // span of each of the drafts
     std::vector<DraftSpan> drafts;
   };
@@ -70,7 +75,7 @@ class StepDriver {
   void Loop();
   StepResult Compute(Step& step);
   // Lets the draft model guess into the tokens of the spans.
-  std::vector<Duration> MakeGuesses(Step& step);
+  DraftRun MakeGuesses(Step& step);
   void ClearRejected(const Step& step, const StepResult& result);
 
   KvMemory* const memory_;

@@ -28,6 +28,13 @@ struct BlockCopy {
   BlockRef to;
 };
 
+// The first `positions` of `from` into `to`, with nothing written behind them.
+struct BlockStartCopy {
+  BlockRef from;
+  BlockRef to;
+  uint32_t positions = 0;
+};
+
 // Guesses that a draft model makes right before the pass.
 struct PlannedDraft {
   size_t span = 0;     // that verifies them, drafted; they join its tokens
@@ -45,7 +52,9 @@ struct StepPlan {
   std::vector<BlockRef> cleared;
   std::vector<BlockCopy> copies;
   std::vector<PlannedSpan> spans;
-  std::vector<BlockRef> draft_cleared;  // of the draft model's pool
+  // Of the draft model's pool, as `cleared` and `copies`.
+  std::vector<BlockRef> draft_cleared;
+  std::vector<BlockStartCopy> draft_copies;
   std::vector<PlannedDraft> drafts;
 
   // Of the spans, with guesses still to be made.

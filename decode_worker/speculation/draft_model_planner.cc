@@ -42,7 +42,7 @@ DraftModelPlanner::Choice& DraftModelPlanner::Of(const Key& key,
 void DraftModelPlanner::Release(Choice& choice) {
   BATON_CHECK(pool_.Release(choice.blocks, BlockUse::kRunning).ok());
   choice.blocks.clear();
-  choice.computed = 0;
+  choice.computed = choice.settled = 0;
 }
 
 void DraftModelPlanner::KeepOnly(const std::set<Key>& keys) {
@@ -69,8 +69,10 @@ absl::Span<const double> DraftModelPlanner::Acceptance(const Key& key,
   return choice.acceptance;
 }
 
-void DraftModelPlanner::BeginStep(Duration step) {
+void DraftModelPlanner::BeginStep(Duration step, Duration spare) {
   passes_.clear();
+  planned_.clear();
+  for (auto& [key, choice] : choices_) choice.settled = choice.computed;
   rows_left_ = options_.max_rows;
   tokens_left_ = options_.tokens_per_step;
   if (!options_.costs.has_value() || step <= Duration::zero()) return;
@@ -78,6 +80,53 @@ void DraftModelPlanner::BeginStep(Duration step) {
   tokens_left_ =
       std::max(options_.costs->RowsWithin({}, 0, tokens_left_, limit),
                std::min(tokens_left_, uint32_t{kBlockTokens}));
+  if (spare < Duration::max()) {
+    tokens_left_ = options_.costs->RowsWithin(
+        {}, 0, tokens_left_, std::max(spare, Duration::zero()));
+  }
+}
+
+const DraftModelPlanner::Choice* DraftModelPlanner::AheadInPrompt(
+    const Key& key, const Choice& choice, uint32_t prompt) const {
+  const Choice* ahead = nullptr;
+  uint32_t most = choice.computed;
+  for (auto it = choices_.lower_bound({key.first, 0});
+       it != choices_.end() && it->first.first == key.first; ++it) {
+    const uint32_t has = std::min(it->second.settled, prompt);
+    if (has <= most) continue;
+    most = has;
+    ahead = &it->second;
+  }
+  return ahead;
+}
+
+bool DraftModelPlanner::ReadForIt(const Key& key, const Choice& choice,
+                                  uint32_t prompt) const {
+  for (auto it = choices_.lower_bound({key.first, 0});
+       it != choices_.end() && it->first.first == key.first; ++it) {
+    const Choice& other = it->second;
+    const bool reads = other.settled < std::min(other.computed, prompt);
+    if (reads && std::min(other.computed, prompt) > choice.computed) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void DraftModelPlanner::Share(const Choice& ahead, uint32_t prompt,
+                              Choice& choice, StepPlan* plan) {
+  Release(choice);
+  const uint32_t has = std::min(ahead.settled, prompt);
+  const uint32_t full = has / kBlockTokens, rest = has % kBlockTokens;
+  choice.blocks.assign(ahead.blocks.begin(), ahead.blocks.begin() + full);
+  BATON_CHECK(pool_.Hold(choice.blocks, BlockUse::kRunning).ok());
+  choice.computed = full * kBlockTokens;
+  if (rest == 0) return;
+  const auto copy = pool_.Acquire(1, BlockUse::kRunning);
+  if (!copy.ok()) return;
+  plan->draft_copies.push_back({ahead.blocks[full], copy->front(), rest});
+  choice.blocks.push_back(copy->front());
+  choice.computed = has;
 }
 
 bool DraftModelPlanner::Cover(Choice& choice, uint32_t end, StepPlan* plan) {
@@ -101,6 +150,12 @@ uint32_t DraftModelPlanner::Plan(const Key& key, const Sequence& sequence,
     const double share = choice.right / choice.all;
     choice.right += choice.all * kRecovery * (kExpected - share);
     return 0;
+  }
+  const auto prompt = static_cast<uint32_t>(sequence.params().prompt.size());
+  if (choice.computed < prompt) {
+    const Choice* const ahead = AheadInPrompt(key, choice, prompt);
+    if (ahead != nullptr) Share(*ahead, prompt, choice, plan);
+    if (ReadForIt(key, choice, prompt)) return 0;
   }
   const auto length = static_cast<uint32_t>(sequence.length());
   const uint32_t unseen = length - choice.computed;
@@ -132,34 +187,45 @@ uint32_t DraftModelPlanner::Plan(const Key& key, const Sequence& sequence,
     if (count > 0) ++passes_[i].logit_rows;
   }
   plan->drafts.push_back(std::move(draft));
+  planned_.push_back(key);
   choice.known_end = choice.computed = end;
   choice.wanted = count;
   return count;
 }
 
+uint32_t DraftModelPlanner::ObserveStep(absl::Span<const absl::Status> drafts,
+                                        absl::Span<const Duration> elapsed) {
+  if (options_.costs.has_value()) {
+    for (size_t i = 0; i < std::min(elapsed.size(), passes_.size()); ++i) {
+      options_.costs->Observe(passes_[i], elapsed[i]);
+    }
+  }
+  uint32_t failed = 0;
+  for (size_t i = 0; i < std::min(drafts.size(), planned_.size()); ++i) {
+    if (drafts[i].ok()) continue;
+    ++failed;
+    const auto it = choices_.find(planned_[i]);
+    if (it == choices_.end()) continue;
+    Choice& choice = it->second;
+    choice.wanted = 0;
+    if (!BATON_MUTANT("failed_draft_kv_kept")) Release(choice);
+    if (++choice.failures >= kMostFailures) choice.stopped = true;
+  }
+  return failed;
+}
+
 void DraftModelPlanner::Observe(const Key& key, uint32_t guesses,
                                 uint32_t right) {
   const auto it = choices_.find(key);
-  if (it == choices_.end() || it->second.wanted == 0) return;
+  if (it == choices_.end() || it->second.wanted == 0 || guesses == 0) return;
   Choice& choice = it->second;
   choice.wanted = 0;
-  if (guesses == 0) {
-    Stop(key);
-    return;
-  }
   const uint32_t kept =
       BATON_MUTANT("draft_kv_not_rolled_back") ? guesses : right;
   choice.computed = choice.known_end + std::min(kept, guesses - 1);
   for (uint32_t i = 0; i < std::min(right + 1, guesses); ++i) {
     choice.right = choice.right * kDecay + (i < right ? 1 : 0);
     choice.all = choice.all * kDecay + 1;
-  }
-}
-
-void DraftModelPlanner::ObserveTimes(absl::Span<const Duration> elapsed) {
-  if (!options_.costs.has_value()) return;
-  for (size_t i = 0; i < std::min(elapsed.size(), passes_.size()); ++i) {
-    options_.costs->Observe(passes_[i], elapsed[i]);
   }
 }
 

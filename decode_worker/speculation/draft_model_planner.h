@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "common/base/ids.h"
 #include "common/cost_model/cost_model.h"
@@ -30,11 +31,15 @@ struct DraftModelOptions {
 };
 
 // What the draft model does in a step: which choices it guesses for and what
-// KV it computes, from token ids alone, in blocks of its own. A choice for
-// which there is no block, or whose numbers broke, has no guesses. Pure.
+// KV it computes, from token ids alone, in blocks of its own. Choices of one
+// job share the full blocks of the prompt; the partial last one is copied. A
+// choice for which there is no block has no guesses. KV that a failure may have
+// spoiled is given up and computed again, a few times. Pure.
 class DraftModelPlanner {
  public:
   using Key = std::pair<JobId, uint32_t>;  // job and choice
+  // A choice whose KV broke so often is not guessed for any more.
+  static constexpr uint32_t kMostFailures = 3;
 
   DraftModelPlanner(WorkerEpoch epoch, DraftModelOptions options);
 
@@ -51,32 +56,48 @@ class DraftModelPlanner {
   absl::Span<const double> Acceptance(const Key& key, const Sequence& sequence,
                                       size_t most);
 
-  // Makes a step of this plan: forget what the last one left.
-  void BeginStep(Duration step);
+  // Makes a step of this plan: forget what the last one left. It is predicted
+  // to take `step` so far; `spare` may be added, beside the guesses that were
+  // chosen.
+  void BeginStep(Duration step, Duration spare);
   // Plans `count` guesses for span `span` of the plan, a decode span of the
   // choice; 0 counts as a step in which it could have guessed. Returns how many
   // there will be at most: none while the model reads the prompt.
   uint32_t Plan(const Key& key, const Sequence& sequence, size_t span,
                 uint32_t count, StepPlan* plan);
 
-  // What became of them: of `guesses` made so many were right.
+  // How the model did in the step planned last: a status for each draft of the
+  // plan, the time of each pass. Returns how many failed.
+  uint32_t ObserveStep(absl::Span<const absl::Status> drafts,
+                       absl::Span<const Duration> elapsed);
+  // What became of the guesses for a choice that did not fail: so many of them
+  // were right.
   void Observe(const Key& key, uint32_t guesses, uint32_t right);
-  // Of the passes of the step planned last.
-  void ObserveTimes(absl::Span<const Duration> elapsed);
   // No more guesses for the choice: one broke a step.
   void Stop(const Key& key);
 
  private:
   struct Choice {
     std::vector<BlockRef> blocks;
-    uint32_t computed = 0;               // positions
+    uint32_t computed = 0;               // positions, with the step in flight
+    uint32_t settled = 0;                // without it
     uint32_t known_end = 0, wanted = 0;  // of the step in flight
-    double right = 0, all = 0;           // guesses, decayed
+    uint32_t failures = 0;
+    double right = 0, all = 0;  // guesses, decayed
     bool stopped = false;
     std::shared_ptr<const SamplingParams> params;  // without logprobs
     std::vector<double> acceptance;
   };
   Choice& Of(const Key& key, const Sequence& sequence);
+  // The other choice of the job with most of the prompt before this step, if
+  // it has more than this one.
+  const Choice* AheadInPrompt(const Key& key, const Choice& choice,
+                              uint32_t prompt) const;
+  // Another choice of the job reads on in this step, past this one.
+  bool ReadForIt(const Key& key, const Choice& choice, uint32_t prompt) const;
+  // Takes over what `ahead` has of the prompt.
+  void Share(const Choice& ahead, uint32_t prompt, Choice& choice,
+             StepPlan* plan);
   bool Cover(Choice& choice, uint32_t end, StepPlan* plan);
   void Release(Choice& choice);
 
@@ -85,6 +106,7 @@ class DraftModelPlanner {
   std::map<Key, Choice> choices_;
   uint32_t rows_left_ = 0, tokens_left_ = 0;  // of the step
   std::vector<StepShape> passes_;             // of the step
+  std::vector<Key> planned_;                  // by draft of the step
 };
 
 }  // namespace baton::decode

@@ -1,19 +1,45 @@
 #include "decode_worker/speculation/ngram_drafter.h"
 
 #include <algorithm>
-#include <utility>
-
 namespace baton::decode {
 
-uint64_t NgramDrafter::LastPair() const {
-  return uint64_t{tokens_[tokens_.size() - 2]} << 32 | tokens_.back();
+size_t NgramDrafter::BytesFor(size_t tokens) const {
+  return tokens * (sizeof(TokenId) + sizeof(uint32_t)) +
+         2 * IndexTable::BytesFor(tokens);
+}
+
+void NgramDrafter::Reserve(size_t tokens) {
+  tokens_.reserve(tokens);
+  previous_.reserve(tokens);
+  pairs_.Reset(tokens);
+  singles_.Reset(tokens);
+  for (uint32_t end = 1; end <= tokens_.size(); ++end) {
+    SlotOf(singles_, 1, end) = end;
+    if (end >= 2) SlotOf(pairs_, 2, end) = end;
+  }
+}
+
+uint32_t& NgramDrafter::SlotOf(IndexTable& table, uint32_t tokens,
+                               uint32_t end) {
+  uint64_t key = tokens_[end - 1];
+  if (tokens == 2) key |= uint64_t{tokens_[end - 2]} << 32;
+  return table.Find(IndexTable::Hash(key), [&](uint32_t other) {
+    return std::equal(tokens_.begin() + (other - tokens),
+                      tokens_.begin() + other,
+                      tokens_.begin() + (end - tokens));
+  });
 }
 
 void NgramDrafter::Append(TokenId token) {
   tokens_.push_back(token);
   const auto end = static_cast<uint32_t>(tokens_.size());
-  single_ = std::exchange(singles_[token], end);
-  previous_.push_back(end < 2 ? 0 : std::exchange(pairs_[LastPair()], end));
+  const auto replace = [end](uint32_t& slot) {
+    const uint32_t last = slot == IndexTable::kNone ? 0 : slot;
+    slot = end;
+    return last;
+  };
+  single_ = replace(SlotOf(singles_, 1, end));
+  previous_.push_back(end < 2 ? 0 : replace(SlotOf(pairs_, 2, end)));
 }
 
 size_t NgramDrafter::MatchLength(uint32_t end) const {
@@ -49,7 +75,8 @@ void NgramDrafter::Propose(size_t most, std::vector<DraftToken>* draft) const {
     const TokenId token = from < tokens_.size()
                               ? tokens_[from]
                               : (*draft)[from - tokens_.size()].token;
-    draft->push_back({token, Evidence(match.length + i, /*split=*/false)});
+    draft->push_back({token, Evidence(match.length + i, /*split=*/false,
+                                      /*quoted=*/from < prompt_)});
   }
 }
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "decode_worker/speculation/drafter.h"
+#include "decode_worker/speculation/index_table.h"
 
 namespace baton::decode {
 
@@ -18,6 +18,11 @@ class NgramDrafter final : public Drafter {
   static constexpr size_t kLongestMatch = 24;
   static constexpr int kOccurrences = 24;  // looked at
 
+  // Of a text that begins with a prompt of so many tokens.
+  explicit NgramDrafter(size_t prompt) : prompt_(prompt) {}
+
+  size_t BytesFor(size_t tokens) const override;
+  void Reserve(size_t tokens) override;
   void Append(TokenId token) override;
   void Propose(size_t most, std::vector<DraftToken>* draft) const override;
 
@@ -29,14 +34,16 @@ class NgramDrafter final : public Drafter {
   };
   Match LongestMatch() const;
   size_t MatchLength(uint32_t end) const;
-  uint64_t LastPair() const;
+  // Where the last text that ends as the first `end` tokens do, with as many
+  // tokens as the table is for, is kept by its end.
+  uint32_t& SlotOf(IndexTable& table, uint32_t tokens, uint32_t end);
 
+  const size_t prompt_;
   std::vector<TokenId> tokens_;
   // By position: the end of the previous occurrence of the two tokens that end
   // here; 0: none.
   std::vector<uint32_t> previous_;
-  absl::flat_hash_map<uint64_t, uint32_t> pairs_;   // last end
-  absl::flat_hash_map<TokenId, uint32_t> singles_;  // last end
+  IndexTable pairs_, singles_;  // last end
   uint32_t single_ = 0;  // end of the last token's occurrence before; 0: none
 };
 

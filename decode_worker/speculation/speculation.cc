@@ -5,14 +5,16 @@
 
 namespace baton::decode {
 
-MakeDrafter DrafterNamed(std::string_view name) {
-  if (name == "ngram") {
-    return [](const Sequence&) { return std::make_unique<NgramDrafter>(); };
-  }
-  if (name == "suffix") {
-    return [](const Sequence&) { return std::make_unique<SuffixDrafter>(); };
-  }
-  return nullptr;
+DrafterKinds DraftersNamed(std::string_view name) {
+  const MakeDrafter ngram = [](const Sequence& sequence) {
+    return std::make_unique<NgramDrafter>(sequence.params().prompt.size());
+  };
+  const MakeDrafter suffix = [](const Sequence& sequence) {
+    return std::make_unique<SuffixDrafter>(sequence.params().prompt.size());
+  };
+  if (name == "ngram") return {ngram};
+  if (name == "suffix") return {suffix, ngram};
+  return {};
 }
 
 }  // namespace baton::decode

@@ -38,7 +38,8 @@ double PassSeconds(const StepCosts& draft, uint32_t position, uint32_t rows) {
 std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
-                                   uint32_t max_rows, const StepCosts* draft) {
+                                   const DraftLimits& limits,
+                                   const StepCosts* draft) {
   std::vector<uint32_t> chosen(offers.size(), 0);
   std::priority_queue<Next> guesses;
   // Prompt chunks are no part of the time that the tokens are for, but guesses
@@ -55,13 +56,15 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
   double tokens = static_cast<double>(offers.size());
   double seconds = StepSeconds(costs, decode);
   double best_rate = kLeastGain * tokens / seconds;
+  const double most_seconds =
+      seconds + limits.seconds - StepSeconds(costs, step);
 
   const uint32_t rows = step.rows();
   std::vector<uint32_t> taken(offers.size(), 0);
   std::vector<size_t> order;
   std::vector<uint32_t> pass_rows;  // of the draft model
   size_t best = 0;                  // of the order
-  while (!guesses.empty() && order.size() < max_rows) {
+  while (!guesses.empty() && order.size() < limits.rows) {
     const Next next = guesses.top();
     guesses.pop();
     const DraftOffer& offer = offers[next.offer];
@@ -76,6 +79,7 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
       seconds += PassSeconds(*draft, offer.position + count, pass_rows[count]);
       ++pass_rows[count];
     }
+    if (seconds > most_seconds) break;
     tokens += next.tokens;
     ++count;
     order.push_back(next.offer);

@@ -2,6 +2,7 @@
 #define BATON_DECODE_WORKER_SPECULATION_SPECULATION_CONTROL_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -17,10 +18,17 @@ struct DraftOffer {
   absl::Span<const double> acceptance;
 };
 
+// What guesses must not exceed.
+struct DraftLimits {
+  uint32_t rows = 0;  // of guesses in a step
+  // Of the whole step, passes of a draft model with it.
+  double seconds = std::numeric_limits<double>::infinity();
+};
+
 // How many guesses of each offer are worth a row in this step, so that the
 // expected tokens per second are most, all zero unless that gains something.
 // `step` is the step without guesses, the spans of the offers and prompt chunks
-// beside them; at most `max_rows` guesses in all. A guess that is verified
+// beside them. A guess that is verified
 // costs a row behind all others: where rows are free (below the crossover) many
 // are worth it, in a full batch none; a guess that is probably wrong never.
 // `draft`, if not null: a model makes the guesses, all first ones in one pass,
@@ -28,7 +36,7 @@ struct DraftOffer {
 std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
-                                   uint32_t max_rows,
+                                   const DraftLimits& limits,
                                    const StepCosts* draft = nullptr);
 
 }  // namespace baton::decode

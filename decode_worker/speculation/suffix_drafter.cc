@@ -5,48 +5,72 @@
 namespace baton::decode {
 namespace {
 
-uint64_t Key(uint32_t state, TokenId token) {
-  return uint64_t{state} << 32 | token;
-}
+// Of a suffix automaton over so many tokens, at most.
+size_t MostStates(size_t tokens) { return 2 * tokens + 2; }
+size_t MostEdges(size_t tokens) { return 3 * tokens + 1; }
 
 }  // namespace
 
-SuffixDrafter::SuffixDrafter() { AddState(0); }
+SuffixDrafter::SuffixDrafter(size_t prompt) : prompt_(prompt) {
+  AddState(0, 0);
+}
 
-uint32_t SuffixDrafter::AddState(uint32_t length) {
-  states_.push_back({.length = length});
+size_t SuffixDrafter::BytesFor(size_t tokens) const {
+  return MostStates(tokens) * sizeof(State) + MostEdges(tokens) * sizeof(Edge) +
+         IndexTable::BytesFor(MostEdges(tokens));
+}
+
+void SuffixDrafter::Reserve(size_t tokens) {
+  states_.reserve(MostStates(tokens));
+  edges_.reserve(MostEdges(tokens));
+  edge_of_.Reset(MostEdges(tokens));
+  for (uint32_t edge = 0; edge < edges_.size(); ++edge) {
+    SlotOf(edges_[edge].from, edges_[edge].token) = edge;
+  }
+}
+
+uint32_t& SuffixDrafter::SlotOf(uint32_t state, TokenId token) {
+  return edge_of_.Find(
+      IndexTable::Hash(uint64_t{state} << 32 | token), [&](uint32_t edge) {
+        return edges_[edge].from == state && edges_[edge].token == token;
+      });
+}
+
+uint32_t SuffixDrafter::AddState(uint32_t length, uint32_t first) {
+  states_.push_back({.length = length, .first = first});
   return static_cast<uint32_t>(states_.size() - 1);
 }
 
 SuffixDrafter::Edge* SuffixDrafter::Find(uint32_t state, TokenId token) {
-  const auto it = edge_of_.find(Key(state, token));
-  return it == edge_of_.end() ? nullptr : &edges_[it->second];
+  const uint32_t edge = SlotOf(state, token);
+  return edge == IndexTable::kNone ? nullptr : &edges_[edge];
 }
 
 void SuffixDrafter::AddEdge(uint32_t state, TokenId token, uint32_t target) {
   const auto edge = static_cast<uint32_t>(edges_.size());
-  edges_.push_back({token, target, states_[state].first_edge});
+  edges_.push_back({state, token, target, states_[state].first_edge});
   states_[state].first_edge = edge;
-  edge_of_[Key(state, token)] = edge;
+  SlotOf(state, token) = edge;
 }
 
 uint32_t SuffixDrafter::Split(uint32_t state, uint32_t length) {
-  const uint32_t shorter = AddState(length);
+  const uint32_t shorter = AddState(length, states_[state].first);
   states_[shorter].link = states_[state].link;
   states_[shorter].count = states_[state].count;
   states_[state].link = shorter;
-  std::vector<Edge> copied;
+  std::vector<uint32_t> copied;
   for (uint32_t e = states_[state].first_edge; e != kNone; e = edges_[e].next) {
-    copied.push_back(edges_[e]);
+    copied.push_back(e);
   }
   for (auto edge = copied.rbegin(); edge != copied.rend(); ++edge) {
-    AddEdge(shorter, edge->token, edge->target);
+    AddEdge(shorter, edges_[*edge].token, edges_[*edge].target);
   }
   return shorter;
 }
 
 void SuffixDrafter::Append(TokenId token) {
-  const uint32_t added = AddState(states_[last_].length + 1);
+  const uint32_t added =
+      AddState(states_[last_].length + 1, states_[last_].length + 1);
   uint32_t state = last_;
   while (state != kNone && Find(state, token) == nullptr) {
     AddEdge(state, token, added);
@@ -105,7 +129,9 @@ void SuffixDrafter::Propose(size_t most, std::vector<DraftToken>* draft) const {
     }
     if (state == kRoot) return;
     const Continuation next = MostFrequent(state);
-    draft->push_back({edges_[next.edge].token, Evidence(matched, next.split)});
+    const bool quoted = states_[edges_[next.edge].target].first <= prompt_;
+    draft->push_back(
+        {edges_[next.edge].token, Evidence(matched, next.split, quoted)});
     state = edges_[next.edge].target;
     ++matched;
   }

@@ -38,7 +38,7 @@ struct Flags {
   std::string workload;
   std::vector<std::string> arms = {"ngram", "suffix"};
   uint32_t batch = 1;
-  uint32_t max_draft_tokens = 12;
+  uint32_t max_draft_tokens = 16;
   uint32_t random_prompts = 0;
   uint32_t tokens = 128;
   uint32_t limit = 1000;
@@ -91,7 +91,7 @@ class Arm {
                                    .max_positions = parts.max_context_tokens});
     parts.transport = hub_.MakeTransport();
     decode::DecodeSettings settings;
-    settings.speculation.make_drafter = decode::DrafterNamed(name_);
+    settings.speculation.drafters = decode::DraftersNamed(name_);
     settings.speculation.max_draft_tokens = flags.max_draft_tokens;
     settings.speculation.always = flags.always;
     const StepCosts& costs = parts.costs->costs();

@@ -16,6 +16,11 @@ uint32_t MaxDraftRows(const WorkerShape& shape) {
   return 4 * shape.max_draft_tokens;
 }
 
+// A byte per token: room for a few of the longest.
+size_t DrafterBytes(const WorkerShape& shape) {
+  return size_t{3} * shape.max_context_tokens;
+}
+
 decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   decode::DecodeOptions options;
   options.epoch = epoch;
@@ -35,12 +40,14 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
           .tokens_per_step = shape.step_token_budget,
           .costs = shape.costs()};
     } else {
-      options.speculation.make_drafter =
+      options.speculation.drafters = {
           [version = shape.version,
            wrong = shape.wrong_guesses](const Sequence& sequence) {
             return std::make_unique<ToyDrafter>(sequence, version, wrong);
-          };
+          }};
     }
+    options.speculation.drafter_bytes = DrafterBytes(shape);
+    options.speculation.drafter_tokens = shape.step_token_budget;
     options.speculation.max_draft_tokens = shape.max_draft_tokens;
     options.speculation.max_draft_rows = MaxDraftRows(shape);
     options.speculation.always = shape.draft_always;
@@ -108,6 +115,10 @@ void DecodeProcess::CheckGrowth() {
   }
   for (; preemptions_ < counters.preemptions; ++preemptions_) {
     environment_.monitor->Count("preemptions");
+  }
+  if (scheduler_.drafter_bytes() > DrafterBytes(shape()) ||
+      (idle() && scheduler_.drafter_bytes() > 0)) {
+    Violation(StrCat("drafters hold ", scheduler_.drafter_bytes(), " bytes"));
   }
   if (scheduler_.Load().spare_blocks() > ledger.free) {
     Violation("says that more blocks are spare than are free");

@@ -46,6 +46,7 @@ constexpr Mutant kMutants[] = {
     {"draft_not_compared", 50},
     {"draft_block_not_cleared", 50},
     {"draft_kv_not_rolled_back", 100},
+    {"failed_draft_kv_kept", 400},
 };
 
 // The first seed found in [1, last] that finds the mutant. It may well trip a

@@ -77,6 +77,8 @@ TEST(SimulationTest, PropertiesHoldForEverySeed) {
                            "preemptions",
                            "spans with guesses",
                            "guesses accepted",
+                           "draft failures",
+                           "draft blocks copied",
                            "transfers failed",
                            "transfers acknowledged",
                            "served locally",

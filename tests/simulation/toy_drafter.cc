@@ -30,7 +30,7 @@ void ToyDrafter::Propose(size_t most,
                                        ahead.counts(), ahead.NextDraw());
     const bool wrong = random.Chance(wrong_guesses_);
     draft->push_back({wrong ? (drawn.token + 1) % kToyVocabulary : drawn.token,
-                      decode::Evidence(4 + draft->size(), wrong)});
+                      decode::Evidence(4 + draft->size(), wrong, true)});
     ahead.Append(drawn.token);
     digest = ExtendDigest(digest, drawn.token);
   }

@@ -18,6 +18,8 @@ class ToyDrafter : public decode::Drafter {
   // For the choice that `sequence` is, of a model of that version.
   ToyDrafter(const Sequence& sequence, uint32_t version, double wrong_guesses);
 
+  size_t BytesFor(size_t tokens) const override { return tokens; }
+  void Reserve(size_t) override {}
   void Append(TokenId token) override;
   void Propose(size_t most,
                std::vector<decode::DraftToken>* draft) const override;

@@ -119,12 +119,26 @@ uint64_t ExtendDigest(uint64_t digest, TokenId token) {
   return Mix(digest * 0x9E3779B97F4A7C15u + token + 1);
 }
 
+namespace {
+
+void FillPositions(absl::Span<std::byte* const> blocks, uint64_t first,
+                   uint64_t end, int value) {
+  for (uint64_t p = first; p < end; ++p) {
+    std::memset(blocks[p / kBlockTokens] + p % kBlockTokens * sizeof(Slot),
+                value, sizeof(Slot));
+  }
+}
+
+}  // namespace
+
 void ClearToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
                        uint64_t end) {
-  for (uint64_t p = first; p < end; ++p) {
-    std::memset(blocks[p / kBlockTokens] + p % kBlockTokens * sizeof(Slot), 0,
-                sizeof(Slot));
-  }
+  FillPositions(blocks, first, end, 0);
+}
+
+void SpoilToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
+                       uint64_t end) {
+  FillPositions(blocks, first, end, 0xff);
 }
 
 std::vector<float> ToyLogits(uint64_t digest) {

@@ -51,6 +51,10 @@ absl::Status RunToyStep(absl::Span<const StepSpan> spans, uint32_t version,
 void ClearToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
                        uint64_t end);
 
+// Makes them what nobody wrote: reading or writing them is found out.
+void SpoilToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
+                       uint64_t end);
+
 // Draws the next token of a context, exactly as a step would.
 SampledToken ToyDraw(uint64_t digest, const SamplingParams& params,
                      const TokenCounts& counts, const DrawContext& context);

@@ -60,8 +60,16 @@ void WorkerProcess::Compute(const StepPlan& plan, StepResult* result) {
   for (const BlockRef& block : plan.draft_cleared) {
     draft_memory_->Clear(block.id);
   }
+  for (const BlockStartCopy& copy : plan.draft_copies) {
+    const auto from = draft_memory_->BlockSpan(copy.from.id);
+    std::byte* to = draft_memory_->Block(copy.to.id);
+    std::copy(from.begin(), from.end(), to);
+    ClearToyPositions({&to, 1}, copy.positions, kBlockTokens);
+    environment_.monitor->Count("draft blocks copied");
+  }
   for (const PlannedDraft& draft : plan.drafts) {
-    const std::vector<TokenId> guesses = Guess(draft);
+    const std::vector<TokenId> guesses =
+        Guess(draft, &result->drafts.emplace_back());
     std::vector<TokenId>& tokens = spans[draft.span].tokens;
     tokens.insert(tokens.end(), guesses.begin(), guesses.end());
   }
@@ -105,11 +113,19 @@ StepSpan WorkerProcess::Resolve(const PlannedSpan& planned,
   return span;
 }
 
-std::vector<TokenId> WorkerProcess::Guess(const PlannedDraft& draft) {
+std::vector<TokenId> WorkerProcess::Guess(const PlannedDraft& draft,
+                                          absl::Status* failure) {
   std::vector<TokenId> guesses;
   StepSpan span = Resolve(draft.known, *draft_memory_);
   const uint64_t computed = span.first_position + span.tokens.size();
   do {
+    if (shape_.numeric_failure > 0 && random_.Chance(shape_.numeric_failure)) {
+      environment_.monitor->Count("draft failures");
+      *failure = absl::InternalError("row 0: not finite");
+      SpoilToyPositions(span.blocks, span.first_position,
+                        span.first_position + span.tokens.size());
+      return guesses;
+    }
     StepResult result;
     if (absl::Status status = RunToyStep({&span, 1}, shape_.version, &result);
         !status.ok()) {

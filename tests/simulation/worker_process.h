@@ -128,7 +128,8 @@ class WorkerProcess : public Process {
   void Compute(const StepPlan& plan, StepResult* result);
   StepSpan Resolve(const PlannedSpan& planned, const KvMemory& memory);
   // What the draft model guesses for one of the spans; its KV is checked.
-  std::vector<TokenId> Guess(const PlannedDraft& draft);
+  // `failure` says if the draft model broke.
+  std::vector<TokenId> Guess(const PlannedDraft& draft, absl::Status* failure);
   bool CheckPlan(const StepPlan& plan);
   void CheckHeld(absl::Span<const BlockRef> blocks,
                  std::initializer_list<BlockUse> uses, std::string_view what);

@@ -19,6 +19,7 @@
 #include "common/worker/worker_options.h"
 #include "common/worker/worker_wiring.h"
 #include "decode_worker/decode_worker.h"
+#include "decode_worker/speculation_flags.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kv_transfer/loopback/loopback_transport.h"
 #include "prefill_worker/prefill_worker.h"
@@ -28,6 +29,7 @@ namespace {
 
 struct PairOptions : WorkerOptions {
   std::string disaggregation = "always";
+  decode::SpeculationFlags speculation;
   decode::DecodeSettings decode;
 
   PairOptions() : WorkerOptions("pair") {}
@@ -35,13 +37,16 @@ struct PairOptions : WorkerOptions {
     WorkerOptions::Register(parser, PeerRole::kPrefill);
     parser->AddChoice("disaggregation", &disaggregation, {"never", "always"},
                       "whether the prefill worker reads the prompts");
+    speculation.Register(parser, &decode);
     parser->AddInteger("forced-preemptions", &decode.forced_preemptions, 0, 100,
                        "of every attempt, after each of its first steps");
   }
 };
 
-WorkerWiring WiringOf(const PairOptions& options, v1::WorkerRole role,
-                      transfer::LoopbackHub* hub) {
+// `options` and `draft` outlive the worker.
+WorkerWiring WiringOf(PairOptions& options, v1::WorkerRole role,
+                      transfer::LoopbackHub* hub,
+                      std::unique_ptr<decode::DraftModel>* draft) {
   WorkerWiring wiring;
   wiring.role = role;
   wiring.make_backend =
@@ -59,14 +64,23 @@ WorkerWiring WiringOf(const PairOptions& options, v1::WorkerRole role,
                                                       std::move(hello));
     };
   } else {
-    wiring.make_worker = [settings = options.decode,
-                          local = options.disaggregation == "never"](
-                             WorkerParts parts, v1::WorkerHello hello) {
-      hello.set_max_sequences(settings.max_sequences);
-      hello.set_disaggregation(local ? v1::DISAGGREGATION_NEVER
-                                     : v1::DISAGGREGATION_ALWAYS);
-      return std::make_unique<decode::DecodeWorker>(std::move(parts),
-                                                    std::move(hello), settings);
+    wiring.on_model_loaded = [&options, draft](
+                                 const ServedModel& served,
+                                 kernels::Backend* backend) -> absl::Status {
+      BATON_ASSIGN_OR_RETURN(
+          *draft, options.speculation.Complete(
+                      served, backend, options.step_tokens, &options.decode));
+      return absl::OkStatus();
+    };
+    wiring.make_worker = [&options, draft](WorkerParts parts,
+                                           v1::WorkerHello hello) {
+      if (*draft != nullptr) parts.draft = (*draft)->parts();
+      hello.set_max_sequences(options.decode.max_sequences);
+      hello.set_disaggregation(options.disaggregation == "never"
+                                   ? v1::DISAGGREGATION_NEVER
+                                   : v1::DISAGGREGATION_ALWAYS);
+      return std::make_unique<decode::DecodeWorker>(
+          std::move(parts), std::move(hello), options.decode);
     };
   }
   return wiring;
@@ -74,13 +88,14 @@ WorkerWiring WiringOf(const PairOptions& options, v1::WorkerRole role,
 
 // One worker with its server.
 struct Half {
+  std::unique_ptr<decode::DraftModel> draft;
   WiredWorker wired;
   std::unique_ptr<RpcServer> server;
 
-  absl::Status Start(const PairOptions& options, v1::WorkerRole role,
+  absl::Status Start(PairOptions& options, v1::WorkerRole role,
                      transfer::LoopbackHub* hub) {
-    BATON_ASSIGN_OR_RETURN(wired,
-                           WireWorker(options, WiringOf(options, role, hub)));
+    BATON_ASSIGN_OR_RETURN(
+        wired, WireWorker(options, WiringOf(options, role, hub, &draft)));
     BATON_ASSIGN_OR_RETURN(server, RpcServer::Start({.address = "127.0.0.1:0"},
                                                     {wired.worker->service()}));
     server->SetServing(wired.worker->service_name(), true);

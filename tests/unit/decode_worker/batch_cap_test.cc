@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -79,6 +80,19 @@ TEST(BatchCap, NearlyFreeRowsAreLetInWhereNothingMeetsTheTarget) {
   EXPECT_LE(limit, 9u);
   EXPECT_EQ(cap.WhyFull(&slow, BatchOf(4, 10), 1, 10), "");
   EXPECT_NE(cap.WhyFull(&slow, BatchOf(16, 10), 1, 10), "");
+}
+
+// What guesses beside the rows may take is what more rows might.
+TEST(BatchCap, AStepWithGuessesHasTheSameLimit) {
+  EXPECT_EQ(BatchCap(milliseconds(20), 64).StepSeconds(kCosts, BatchOf(4, 100)),
+            20e-3);
+  const double alone =
+      DecodeStepSeconds(kCosts.costs(), DecodeBatch().With(1, 25));
+  EXPECT_DOUBLE_EQ(
+      BatchCap(microseconds(1), 64).StepSeconds(kCosts, BatchOf(4, 25)),
+      1.1 * alone);
+  EXPECT_TRUE(std::isinf(
+      BatchCap(Duration::zero(), 64).StepSeconds(kCosts, BatchOf(4, 100))));
 }
 
 TEST(BatchCap, WithoutTargetOrCostsOnlyPlacesCount) {

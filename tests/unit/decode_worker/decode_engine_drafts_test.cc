@@ -3,43 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <map>
-#include <random>
-#include <tuple>
-
 #include "decode_worker/decode_engine.h"
-#include "tests/unit/decode_worker/engine_pair.h"
+#include "tests/unit/decode_worker/engine_answers.h"
 
 namespace baton {
 namespace {
 
-// Per choice: (index, token, bits of the logprob, text).
-using Output = std::map<
-    uint32_t,
-    std::vector<std::tuple<uint32_t, uint32_t, uint32_t, std::string>>>;
-
-struct Answer {
-  Output output;
-  v1::AttemptDone done;
-};
-
-template <class Tokens>
-void Collect(const Tokens& tokens, Output* output) {
-  for (const v1::TokenDelta& token : tokens) {
-    (*output)[token.choice()].emplace_back(
-        token.index(), token.token_id(),
-        std::bit_cast<uint32_t>(token.logprob()), token.text());
-  }
-}
-
 // Two models of one vocabulary agree on some tokens because these are likely
 // anyway; penalties keep the text from being one token over and over.
 v1::SequenceSpec MakeSpec(uint32_t prompt, uint32_t choices, bool seeded) {
-  v1::SequenceSpec spec;
-  for (uint32_t i = 0; i < prompt; ++i) {
-    spec.add_prompt_token_ids(3 + (i * 37 + prompt) % 250);
-  }
+  v1::SequenceSpec spec = GreedySpec(prompt, choices, /*tokens=*/40);
   v1::SamplingSpec& sampling = *spec.mutable_sampling();
   sampling.set_temperature(seeded ? 0.7f : 0);
   sampling.set_top_p(seeded ? 0.9f : 1);
@@ -47,16 +20,11 @@ v1::SequenceSpec MakeSpec(uint32_t prompt, uint32_t choices, bool seeded) {
   sampling.set_min_p(seeded ? 0.01f : 0);
   sampling.set_repetition_penalty(seeded ? 1.1f : 1);
   sampling.set_presence_penalty(0.1f);
-  sampling.set_seed(99);
-  sampling.set_logprobs(true);
   for (uint32_t token = 60; token < 64; ++token) {
     (*sampling.mutable_logit_bias())[token] = 8;
   }
-  spec.set_max_tokens(40);
   spec.set_min_tokens(10);
   spec.add_stop_token_ids(64);
-  spec.set_ignore_eos(true);
-  for (uint32_t i = 0; i < choices; ++i) spec.add_choices()->set_index(i);
   return spec;
 }
 
@@ -72,30 +40,10 @@ class DecodeEngineDraftsTest : public testing::Test {
     return *path;
   }
 
-  Answer Run(EnginePair& pair, const v1::SequenceSpec& spec, bool local) {
+  EngineAnswer Run(EnginePair& pair, const v1::SequenceSpec& spec, bool local) {
     const uint64_t attempt = next_attempt_++;
-    Answer answer;
-    if (local) {
-      pair.Serve(attempt, spec);
-    } else {
-      pair.StartPrefill(attempt, spec, pair.Reserve(attempt, spec));
-      Collect(pair.events
-                  .Take<v1::PrefillEvent>([](const v1::PrefillEvent& e) {
-                    return e.has_first_tokens();
-                  })
-                  .first_tokens()
-                  .tokens(),
-              &answer.output);
-    }
-    while (!answer.done.attempt_id()) {
-      const auto event =
-          pair.events.Take<v1::DecodeEvent>([](const v1::DecodeEvent& e) {
-            return e.has_tokens() || e.has_done();
-          });
-      Collect(event.tokens().tokens(), &answer.output);
-      answer.done = event.done();
-    }
-    return answer;
+    return local ? ServedLocally(pair, attempt, spec)
+                 : HandedOver(pair, attempt, spec);
   }
 
   struct Arm {
@@ -113,7 +61,7 @@ class DecodeEngineDraftsTest : public testing::Test {
     decode::DecodeSettings settings;
     settings.forced_preemptions = preemptions;
     settings.max_preemptions = 5;
-    settings.speculation.make_drafter = decode::DrafterNamed(arm.name);
+    settings.speculation.drafters = decode::DraftersNamed(arm.name);
     settings.speculation.max_draft_tokens = 5;
     return settings;
   }
@@ -135,8 +83,8 @@ TEST_F(DecodeEngineDraftsTest, GuessesChangeNoBit) {
                          << (local ? " local" : " remote") << " n=" << choices
                          << " preempted " << preemptions);
             const auto spec = MakeSpec(45, choices, seeded);
-            const Answer expected = Run(plain, spec, local);
-            const Answer got = Run(pair, spec, local);
+            const EngineAnswer expected = Run(plain, spec, local);
+            const EngineAnswer got = Run(pair, spec, local);
             EXPECT_EQ(got.output, expected.output);
             EXPECT_GT(got.done.drafted_tokens(), 0u);
             EXPECT_GT(got.done.accepted_tokens(), 0u);
@@ -158,11 +106,11 @@ TEST_F(DecodeEngineDraftsTest, GuessesChangeNoBit) {
 TEST_F(DecodeEngineDraftsTest, ASmallDraftPoolGuessesLess) {
   EnginePair plain(path_, 32);
   const auto spec = MakeSpec(45, 4, true);
-  const Answer expected = Run(plain, spec, true);
+  const EngineAnswer expected = Run(plain, spec, true);
   uint32_t last = 0;
   for (const uint32_t blocks : {1, 6, 12, 64}) {
     EnginePair pair(path_, 32, 64, {}, {path_, blocks});
-    const Answer got = Run(pair, spec, true);
+    const EngineAnswer got = Run(pair, spec, true);
     EXPECT_EQ(got.output, expected.output);
     EXPECT_GE(got.done.drafted_tokens(), last);
     last = got.done.drafted_tokens();
@@ -179,18 +127,65 @@ TEST_F(DecodeEngineDraftsTest, ASmallDraftPoolGuessesLess) {
 TEST_F(DecodeEngineDraftsTest, CancelsAtRandomMomentsLeaveNothingBehind) {
   for (const Arm& arm : Arms()) {
     EnginePair pair(path_, 16, 64, SettingsOf(arm), arm.draft);
-    std::mt19937 random(3);
-    for (uint64_t attempt = 1000; attempt < 1040; ++attempt) {
-      const auto spec = MakeSpec(1 + random() % 120, 1 + random() % 2, true);
-      pair.Serve(attempt, spec);
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 6000));
-      v1::DecodeCommand release;
-      release.mutable_release()->set_attempt_id(attempt);
-      pair.Command(release);
-      if (random() % 4 == 0) pair.ExpectCleanPools();
-    }
-    pair.ExpectCleanPools();
+    CancelAtRandomMoments(pair, 40, [](uint32_t prompt, uint32_t choices) {
+      return MakeSpec(prompt, choices, true);
+    });
   }
+}
+
+// The draft model breaks on a token of the prompt, or on one that it guesses:
+// its KV is given up, the answer is the same, others are guessed for.
+TEST_F(DecodeEngineDraftsTest, ADraftModelThatBreaksChangesNoBit) {
+  constexpr TokenId kPoisoned = 100;
+  auto poisoned =
+      WriteTinyModel(testing::TempDir(),
+                     {.untied = true, .seed = 36, .poisoned_token = kPoisoned});
+  ASSERT_TRUE(poisoned.ok()) << poisoned.status();
+  EnginePair plain(path_, 32);
+  EnginePair pair(path_, 32, 64, {},
+                  {.path = *poisoned, .allow_nonfinite = true});
+  uint64_t failures = 0;
+  for (const uint32_t choices : {1, 4}) {
+    for (const bool local : {false, true}) {
+      const auto good = MakeSpec(45, choices, true);
+      auto read = good;
+      read.set_prompt_token_ids(20, kPoisoned);
+      auto guessed = good;
+      (*guessed.mutable_sampling()->mutable_logit_bias())[kPoisoned] = 8;
+      const std::vector<v1::SequenceSpec> specs = {good, read, guessed, good};
+      for (const v1::SequenceSpec& spec : specs) {
+        const EngineAnswer expected = Run(plain, spec, local);
+        const EngineAnswer got = Run(pair, spec, local);
+        EXPECT_EQ(got.output, expected.output);
+        const uint64_t now = pair.DecodeCounter("baton_draft_failures_total");
+        if (&spec == &specs[1]) {
+          EXPECT_GT(now, failures);
+          EXPECT_EQ(got.done.drafted_tokens(), 0u);
+        }
+        failures = now;
+      }
+      const EngineAnswer again = Run(pair, good, local);
+      EXPECT_GT(again.done.drafted_tokens(), 0u);
+      EXPECT_EQ(pair.DecodeCounter("baton_draft_failures_total"), failures);
+    }
+  }
+  EXPECT_GT(failures, 0u);
+  pair.ExpectCleanPools();
+}
+
+// Choices share the prompt in the draft model's pool too: four find room where
+// one prompt and four ends do.
+TEST_F(DecodeEngineDraftsTest, ChoicesShareThePromptOfTheDraftModel) {
+  EnginePair plain(path_, 32);
+  const auto spec = MakeSpec(150, 4, true);  // ten blocks, then three each
+  EnginePair pair(path_, 32, 64, {}, {.path = path_, .blocks = 24});
+  const EngineAnswer got = Run(pair, spec, true);
+  EXPECT_EQ(got.output, Run(plain, spec, true).output);
+  EXPECT_EQ(got.done.accepted_tokens(), got.done.drafted_tokens());
+  EnginePair roomy(path_, 32, 64, {}, {.path = path_, .blocks = 64});
+  EXPECT_EQ(got.done.drafted_tokens(),
+            Run(roomy, spec, true).done.drafted_tokens());
+  pair.ExpectCleanPools();
 }
 
 }  // namespace

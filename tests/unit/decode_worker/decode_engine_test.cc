@@ -3,47 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <future>
 #include <map>
-#include <random>
-#include <tuple>
 
 #include "common/worker/step_costs.h"
-#include "tests/unit/decode_worker/engine_pair.h"
+#include "tests/unit/decode_worker/engine_answers.h"
 
 namespace baton {
 namespace {
 
-// Per choice: (index, token, bits of the logprob, text).
-using Output = std::map<
-    uint32_t,
-    std::vector<std::tuple<uint32_t, uint32_t, uint32_t, std::string>>>;
-
-template <class Tokens>
-void Collect(uint64_t attempt, const Tokens& tokens, Output* output) {
-  for (const v1::TokenDelta& token : tokens) {
-    if (token.attempt_id() != attempt) continue;
-    (*output)[token.choice()].emplace_back(
-        token.index(), token.token_id(),
-        std::bit_cast<uint32_t>(token.logprob()), token.text());
-  }
-}
-
 v1::SequenceSpec MakeSpec(uint32_t prompt, uint32_t choices, bool seeded) {
-  v1::SequenceSpec spec;
-  for (uint32_t i = 0; i < prompt; ++i) {
-    spec.add_prompt_token_ids(3 + (i * 37 + prompt) % 250);
-  }
-  v1::SamplingSpec& sampling = *spec.mutable_sampling();
-  sampling.set_temperature(seeded ? 1 : 0);
-  sampling.set_top_p(1);
-  sampling.set_repetition_penalty(seeded ? 1.2f : 1);
-  sampling.set_seed(99);
-  sampling.set_logprobs(true);
-  spec.set_max_tokens(20);
-  spec.set_ignore_eos(true);
-  for (uint32_t i = 0; i < choices; ++i) spec.add_choices()->set_index(i);
+  v1::SequenceSpec spec = GreedySpec(prompt, choices, /*tokens=*/20);
+  spec.mutable_sampling()->set_temperature(seeded ? 1 : 0);
+  spec.mutable_sampling()->set_repetition_penalty(seeded ? 1.2f : 1);
   return spec;
 }
 
@@ -55,41 +27,9 @@ class DecodeEngineTest : public testing::Test {
     path_ = *path;
   }
 
-  void Finish(EnginePair& pair, uint64_t attempt, Output* output) {
-    bool done = false;
-    while (!done) {
-      auto event =
-          pair.events.Take<v1::DecodeEvent>([](const v1::DecodeEvent& e) {
-            return e.has_tokens() || e.has_done();
-          });
-      Collect(attempt, event.tokens().tokens(), output);
-      done = !event.has_tokens();
-    }
-  }
-  Output Alone(EnginePair& pair, uint64_t attempt,
-               const v1::SequenceSpec& spec) {
-    Output output;
-    pair.Serve(attempt, spec);
-    Finish(pair, attempt, &output);
-    return output;
-  }
-  Output HandedOver(EnginePair& pair, uint64_t attempt,
-                    const v1::SequenceSpec& spec) {
-    Output output;
-    const v1::Ticket ticket = pair.Reserve(attempt, spec);
-    pair.StartPrefill(attempt, spec, ticket);
-    const auto first = pair.events.Take<v1::PrefillEvent>(
-        [](const v1::PrefillEvent& e) { return e.has_first_tokens(); });
-    Collect(attempt, first.first_tokens().tokens(), &output);
-    const auto landed = pair.events.Take<v1::DecodeEvent>(
-        [](const v1::DecodeEvent& e) { return e.has_landed(); });
-    EXPECT_EQ(landed.landed().blocks(),
-              BlocksFor(spec.prompt_token_ids_size()));
-    EXPECT_EQ(landed.landed().transport(), "loopback");
-    Finish(pair, attempt, &output);
-    pair.events.Take<v1::PrefillEvent>(
-        [](const v1::PrefillEvent& e) { return e.has_handed_over(); });
-    return output;
+  static Output Alone(EnginePair& pair, uint64_t attempt,
+                      const v1::SequenceSpec& spec) {
+    return ServedLocally(pair, attempt, spec).output;
   }
 
   std::string path_;
@@ -105,8 +45,8 @@ TEST_F(DecodeEngineTest, HandOverGivesTheBitsOfOneProcess) {
       ASSERT_EQ(expected.size(), choices);
       ASSERT_EQ(expected.at(0).size(), 20u);
       EXPECT_EQ(Alone(small, attempt++, spec), expected) << prompt;
-      EXPECT_EQ(HandedOver(small, attempt++, spec), expected) << prompt;
-      EXPECT_EQ(HandedOver(large, attempt++, spec), expected) << prompt;
+      EXPECT_EQ(HandedOver(small, attempt++, spec).output, expected) << prompt;
+      EXPECT_EQ(HandedOver(large, attempt++, spec).output, expected) << prompt;
     }
   }
   small.ExpectCleanPools();
@@ -125,15 +65,7 @@ TEST_F(DecodeEngineTest, ReplayContinuesWithTheSameBits) {
   Output expected;
   expected[0].assign(whole.at(0).begin() + 7, whole.at(0).end());
   EXPECT_EQ(Alone(pair, 2, replay), expected);
-  const v1::Ticket ticket = pair.Reserve(3, replay);
-  EXPECT_EQ(ticket.token_count(), 47u);
-  pair.StartPrefill(3, replay, ticket);
-  Output output;
-  const auto first = pair.events.Take<v1::PrefillEvent>(
-      [](const v1::PrefillEvent& e) { return e.has_first_tokens(); });
-  Collect(3, first.first_tokens().tokens(), &output);
-  Finish(pair, 3, &output);
-  EXPECT_EQ(output, expected);
+  EXPECT_EQ(HandedOver(pair, 3, replay).output, expected);
   pair.ExpectCleanPools();
 }
 
@@ -152,7 +84,7 @@ TEST_F(DecodeEngineTest, PreemptionsChangeNoBit) {
           const Output expected = Alone(undisturbed, attempt++, spec);
           ASSERT_EQ(expected.size(), choices);
           EXPECT_EQ(Alone(pair, attempt++, spec), expected);
-          EXPECT_EQ(HandedOver(pair, attempt++, spec), expected);
+          EXPECT_EQ(HandedOver(pair, attempt++, spec).output, expected);
           preemptions += 2 * times;
           EXPECT_EQ(pair.DecodeCounter("baton_preemptions_total"), preemptions);
         }
@@ -201,25 +133,9 @@ TEST_F(DecodeEngineTest, AFullPoolChangesNoBit) {
 
 TEST_F(DecodeEngineTest, CancelsAtRandomMomentsLeaveNothingBehind) {
   EnginePair pair(path_, 16);
-  std::mt19937 random(3);
-  for (uint64_t attempt = 1; attempt <= 100; ++attempt) {
-    const auto spec = MakeSpec(1 + random() % 120, 1 + random() % 2, true);
-    const bool local = random() % 3 == 0;
-    if (local) {
-      pair.Serve(attempt, spec);
-    } else {
-      pair.StartPrefill(attempt, spec, pair.Reserve(attempt, spec));
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 6000));
-    v1::DecodeCommand release;
-    release.mutable_release()->set_attempt_id(attempt);
-    v1::PrefillCommand cancel;
-    cancel.mutable_cancel()->set_attempt_id(attempt);
-    pair.Command(release);
-    pair.Command(cancel);
-    if (random() % 4 == 0) pair.ExpectCleanPools();
-  }
-  pair.ExpectCleanPools();
+  CancelAtRandomMoments(pair, 100, [](uint32_t prompt, uint32_t choices) {
+    return MakeSpec(prompt, choices, true);
+  });
 }
 
 TEST_F(DecodeEngineTest, MetricsAreTrueBeforeTheFirstEvent) {

@@ -19,6 +19,8 @@ class ToyDrafter final : public Drafter {
   ToyDrafter(uint32_t choice, uint64_t wrong_every)
       : choice_(choice), wrong_every_(wrong_every) {}
 
+  size_t BytesFor(size_t tokens) const override { return tokens; }
+  void Reserve(size_t) override {}
   void Append(TokenId) override { ++length_; }
   void Propose(size_t most, std::vector<DraftToken>* draft) const override {
     draft->clear();
@@ -28,7 +30,8 @@ class ToyDrafter final : public Drafter {
       draw.position = length_ + i;
       const TokenId token = toy::AnyToken(draw);
       const bool wrong = draw.position % wrong_every_ == 0;
-      draft->push_back({wrong ? token - 1 : token, Evidence(4 + i, false)});
+      draft->push_back(
+          {wrong ? token - 1 : token, Evidence(4 + i, false, true)});
     }
   }
 
@@ -41,9 +44,9 @@ class ToyDrafter final : public Drafter {
 DecodeOptions Options(uint64_t wrong_every, uint32_t most = 4) {
   DecodeOptions options = SchedulerHarness::Options();
   if (wrong_every > 0) {
-    options.speculation.make_drafter = [wrong_every](const Sequence& sequence) {
+    options.speculation.drafters = {[wrong_every](const Sequence& sequence) {
       return std::make_unique<ToyDrafter>(sequence.choice(), wrong_every);
-    };
+    }};
     options.speculation.max_draft_tokens = most;
   }
   return options;
@@ -252,6 +255,138 @@ TEST(DecodeSchedulerDraftsTest, RowsOfAStepAreBounded) {
   s.h.Reserve(1, 5, toy::MakeSpec(20, 60, 3));
   s.h.Verified(s.h.OnlyLanding(), {9, 9, 9});
   EXPECT_EQ(s.h.step->rows(), 3u + 11u);
+}
+
+// Bytes are given back when an answer loses its blocks or ends; then the index
+// is made again.
+TEST(DecodeSchedulerDraftsTest, OnlyRunningAnswersHaveIndexes) {
+  const v1::SequenceSpec spec = toy::MakeSpec(20, 30, 2);
+  const Heard plain = Speculating(Options(0)).Run(spec, true);
+  DecodeOptions options = Options(3);
+  options.forced_preemptions = 2;
+  Speculating s(std::move(options));
+  EXPECT_EQ(s.h.scheduler.drafter_bytes(), 0u);
+  s.h.Serve(1, 5, spec);
+  std::string held;  // how the bytes came and went
+  while (s.h.step.has_value()) {
+    const char now = s.h.scheduler.drafter_bytes() > 0 ? '1' : '0';
+    if (held.empty() || held.back() != now) held.push_back(now);
+    s.h.FinishStep();
+  }
+  EXPECT_EQ(held, "010101");
+  EXPECT_EQ(s.h.scheduler.drafter_bytes(), 0u);
+  EXPECT_EQ(s.h.scheduler.counters().preemptions, 2u);
+  EXPECT_EQ(s.Hear(), plain);
+}
+
+TEST(DecodeSchedulerDraftsTest, AChoiceThatEndedHasNoIndex) {
+  v1::SequenceSpec spec = toy::MakeSpec(20, 30, 2);
+  DrawRequest draw;
+  draw.choice = 1;
+  draw.position = 24;
+  spec.add_stop_token_ids(toy::AnyToken(draw));
+  Speculating s(Options(3));
+  s.h.Serve(1, 5, spec);
+  size_t both = 0, last = 0;
+  while (s.h.step.has_value()) {
+    both = std::max(both, s.h.scheduler.drafter_bytes());
+    last = s.h.scheduler.drafter_bytes();
+    s.h.FinishStep();
+  }
+  EXPECT_EQ(last, both / 2);
+}
+
+TEST(DecodeSchedulerDraftsTest, WithoutMemoryThereAreNoGuesses) {
+  const v1::SequenceSpec spec = toy::MakeSpec(20, 30, 3);
+  DecodeOptions options = Options(3);
+  options.speculation.drafter_bytes = 120;  // a toy takes one per token
+  Speculating s(options);
+  s.h.Serve(1, 5, spec);
+  uint32_t drafted = 0;
+  while (s.h.step.has_value()) {
+    EXPECT_LE(s.h.scheduler.drafter_bytes(), 120u);
+    for (const PlannedSpan& span : s.h.step->spans) drafted += span.drafted;
+    s.h.FinishStep();
+  }
+  EXPECT_GT(drafted, 0u) << "two of three fit";
+  EXPECT_EQ(s.Hear(), Speculating(Options(0)).Run(spec, true));
+}
+
+// All drafters together read a bounded number of tokens in a step.
+TEST(DecodeSchedulerDraftsTest, ReadingIsSharedAndBounded) {
+  auto read = std::make_shared<std::map<uint32_t, uint64_t>>();
+  class Counting final : public Drafter {
+   public:
+    explicit Counting(uint64_t* read) : read_(read) {}
+    size_t BytesFor(size_t tokens) const override { return tokens; }
+    void Reserve(size_t) override {}
+    void Append(TokenId) override { ++*read_; }
+    void Propose(size_t, std::vector<DraftToken>* draft) const override {
+      draft->clear();
+    }
+
+   private:
+    uint64_t* const read_;
+  };
+  DecodeOptions options = Options(0);
+  options.speculation.drafters = {[read](const Sequence& sequence) {
+    return std::make_unique<Counting>(&(*read)[sequence.choice()]);
+  }};
+  options.speculation.drafter_tokens = 12;
+  Speculating s(options);
+  s.h.Serve(1, 5, toy::MakeSpec(20, 30, 3));
+  uint64_t last = 0;
+  uint32_t steps = 0;
+  while (s.h.step.has_value()) {
+    uint64_t sum = 0;
+    for (const auto& [choice, tokens] : *read) {
+      sum += tokens;
+      EXPECT_EQ(tokens, read->at(0)) << "they are alike";
+    }
+    EXPECT_LE(sum - last, 12u);
+    last = sum;
+    if (!read->empty()) ++steps;
+    s.h.FinishStep();
+  }
+  // Each had 21 tokens to read at first, one more came with every step.
+  EXPECT_EQ(last, 3u * (21 + steps - 1));
+}
+
+// Guesses that pay are left out where they would take a step beyond what the
+// target of the time per token allows.
+TEST(DecodeSchedulerDraftsTest, StepsStayWithinTheTargetPerToken) {
+  std::vector<CostModel::Probe> probes;
+  for (StepShape& step : CostModel::Probes(64, 4096)) {
+    const double seconds = 1e-3 + 20e-6 * step.rows();
+    probes.push_back({std::move(step), seconds});
+  }
+  DecodeOptions options = Options(1000, 12);
+  options.costs = CostModel(probes);
+  const v1::SequenceSpec spec = toy::MakeSpec(20, 60, 2);
+  const Heard plain = Speculating(Options(0)).Run(spec, false);
+  uint64_t least_steps = 0;
+  for (const double target : {10e-3, 1.16e-3, 1.1e-3, 1e-9}) {
+    options.tpot_target = std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double>(target));
+    Speculating s(options);
+    s.h.Reserve(1, 5, spec);
+    s.h.Verified(s.h.OnlyLanding(), {9, 9});
+    const CostModel& costs = *s.h.scheduler.costs();
+    // Where one row misses the target, what a tenth more allows.
+    const double allowed = std::max(
+        target,
+        1.1 * DecodeStepSeconds(costs.costs(), DecodeBatch().With(1, 40)));
+    while (s.h.step.has_value()) {
+      EXPECT_LE(StepSeconds(costs.costs(), ShapeOf(*s.h.step)),
+                1.001 * allowed);
+      s.h.FinishStep();
+    }
+    const Heard heard = s.Hear();
+    EXPECT_EQ(heard, plain);
+    EXPECT_GT(s.counters().drafted, 0u) << target;
+    EXPECT_GE(heard.steps, least_steps);
+    least_steps = heard.steps + (target == 10e-3 ? 1 : 0);
+  }
 }
 
 // With a cost model guesses must pay: rows that cost as much as a step do not.

@@ -30,11 +30,13 @@ struct LoadedWorker {
   std::unique_ptr<KvMemory> memory;
   std::shared_ptr<const Vocabulary> vocabulary;
 
-  LoadedWorker(const std::string& path, uint32_t blocks) {
+  LoadedWorker(const std::string& path, uint32_t blocks,
+               bool allow_nonfinite = false) {
     auto file = GgufFile::Open(path);
     EXPECT_TRUE(file.ok()) << file.status();
     backend = *kernels::MakeCpuBackend({});
-    model = *Model::Load(**file, backend.get(), {});
+    model = *Model::Load(**file, backend.get(),
+                         {.load = {.allow_nonfinite = allow_nonfinite}});
     memory = *KvMemory::Create(model->kv_layout(), blocks);
     vocabulary = VocabularyOf(*Tokenizer::FromGguf(**file));
   }
@@ -94,6 +96,7 @@ class EventQueue {
 struct DraftFile {
   std::string path;  // empty: none
   uint32_t blocks = 64;
+  bool allow_nonfinite = false;  // weights
 };
 
 // A prefill and a decode worker in one process, joined by loopback, driven as
@@ -107,7 +110,8 @@ class EnginePair {
         d_(model_path, blocks),
         draft_(draft.path.empty()
                    ? nullptr
-                   : std::make_unique<LoadedWorker>(draft.path, draft.blocks)),
+                   : std::make_unique<LoadedWorker>(draft.path, draft.blocks,
+                                                    draft.allow_nonfinite)),
         decode_metrics("decode", "tiny"),
         prefill(p_.Parts(1, step_tokens, hub_.MakeTransport()),
                 [this](SessionId, v1::PrefillEvent event) {

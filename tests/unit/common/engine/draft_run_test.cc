@@ -51,30 +51,65 @@ TEST_F(DraftRunTest, GuessesTokenAfterTokenTogether) {
   const std::vector<DraftSpan> spans = {Span({1, 50, 60}, 4), Span({7}, 0),
                                         Span({9, 8, 7, 6, 5}, 1),
                                         Span({20, 21}, 6)};
-  const auto run = RunDrafts(engine_.get(), spans);
-  ASSERT_TRUE(run.ok()) << run.status();
-  ASSERT_THAT(run->guesses, SizeIs(4));
-  EXPECT_THAT(run->elapsed, SizeIs(6)) << "passes";
+  const DraftRun run = RunDrafts(engine_.get(), spans);
+  ASSERT_THAT(run.spans, SizeIs(4));
+  EXPECT_THAT(run.elapsed, SizeIs(6)) << "passes";
   for (size_t i = 0; i < spans.size(); ++i) {
-    ASSERT_THAT(run->guesses[i], SizeIs(spans[i].count));
-    EXPECT_EQ(run->guesses[i], OneByOne(spans[i]));
+    EXPECT_EQ(run.spans[i].status, absl::OkStatus());
+    ASSERT_THAT(run.spans[i].guesses, SizeIs(spans[i].count));
+    EXPECT_EQ(run.spans[i].guesses, OneByOne(spans[i]));
   }
 }
 
 TEST_F(DraftRunTest, BrokenNumbersEndTheGuessesOfThatSequence) {
-  const std::vector<DraftSpan> spans = {Span({1, kPoisoned}, 4),
-                                        Span({1, 2}, 4)};
-  const auto run = RunDrafts(engine_.get(), spans);
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_THAT(run->guesses[0], SizeIs(0));
-  EXPECT_THAT(run->guesses[1], SizeIs(4));
+  const std::vector<DraftSpan> spans = {
+      Span({1, kPoisoned}, 4), Span({1, 2}, 4), Span({1, kPoisoned}, 0)};
+  const DraftRun run = RunDrafts(engine_.get(), spans);
+  EXPECT_EQ(run.spans[0].status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(run.spans[0].guesses, SizeIs(0));
+  EXPECT_EQ(run.spans[1].status, absl::OkStatus());
+  EXPECT_THAT(run.spans[1].guesses, SizeIs(4));
+  EXPECT_EQ(run.spans[2].status.code(), absl::StatusCode::kInternal)
+      << "KV that nobody guesses from yet";
 }
 
-TEST_F(DraftRunTest, RefusesWhatTheEngineDoes) {
-  const std::vector<DraftSpan> spans = {Span({9999}, 2)};
-  EXPECT_EQ(RunDrafts(engine_.get(), spans).status().code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(RunDrafts(engine_.get(), {}).ok());
+TEST_F(DraftRunTest, AGuessThatBreaksTheNumbersEndsTheRun) {
+  DraftSpan span = Span({1, 2}, 4);
+  SamplingParams params;
+  params.logit_bias = {{kPoisoned, 1000}};
+  span.known.draws[0].params = std::make_shared<const SamplingParams>(params);
+  const DraftRun run = RunDrafts(engine_.get(), {&span, 1});
+  EXPECT_THAT(run.spans[0].guesses, testing::ElementsAre(kPoisoned));
+  EXPECT_EQ(run.spans[0].status.code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(DraftRunTest, SaysWhatTheEngineRefuses) {
+  const std::vector<DraftSpan> spans = {Span({1, 2}, 2), Span({9999}, 2),
+                                        Span({3}, 0)};
+  const DraftRun run = RunDrafts(engine_.get(), spans);
+  ASSERT_THAT(run.spans, SizeIs(3));
+  for (const DraftRun::Span& span : run.spans) {
+    EXPECT_EQ(span.status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(span.guesses, SizeIs(0));
+  }
+  EXPECT_THAT(RunDrafts(engine_.get(), {}).spans, SizeIs(0));
+}
+
+// A later pass is refused: what was guessed before it stays.
+TEST_F(DraftRunTest, KeepsWhatWasGuessedBeforeARefusal) {
+  std::vector<DraftSpan> spans = {Span({1, 2}, 3), Span({5, 6}, 1),
+                                  Span({7, 8}, 3)};
+  spans[2].known.first_position =
+      static_cast<uint32_t>(loaded_.model->config().context) - 3;
+  spans[2].known.blocks.resize(BlocksFor(loaded_.model->config().context),
+                               spans[2].known.blocks[0]);
+  const DraftRun run = RunDrafts(engine_.get(), spans);
+  EXPECT_THAT(run.spans[0].guesses, SizeIs(2));
+  EXPECT_EQ(run.spans[0].status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(run.spans[1].guesses, SizeIs(1));
+  EXPECT_EQ(run.spans[1].status, absl::OkStatus());
+  EXPECT_THAT(run.spans[2].guesses, SizeIs(2));
+  EXPECT_EQ(run.spans[2].status.code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <future>
 
+#include "common/kv_cache/kv_lanes.h"
 #include "kernels/reference/reference_backend.h"
 #include "tests/support/model_under_test.h"
 #include "tests/support/tiny_model.h"
@@ -114,6 +115,76 @@ TEST_F(StepDriverTest, ClearsTheKvOfRejectedDrafts) {
         << kernels::KvTypeName(type);
     ASSERT_TRUE(pool_.Release(blocks, BlockUse::kRunning).ok());
   }
+}
+
+// Blocks of the draft model that choices share the start of, and runs of it
+// that fail, of which the others hear nothing.
+TEST_F(StepDriverTest, CopiesTheStartOfDraftBlocksAndReportsRuns) {
+  auto draft_memory = *KvMemory::Create(loaded_.model->kv_layout(), 8);
+  for (std::byte& b : draft_memory->all()) b = std::byte{0x5a};
+  BlockPool draft_pool(WorkerEpoch(2), 8);
+  const auto drafts = *draft_pool.Acquire(4, BlockUse::kRunning);
+  const auto blocks = *pool_.Acquire(2, BlockUse::kRunning);
+  StepPlan plan;
+  plan.number = 1;
+  plan.cleared = blocks;
+  plan.draft_cleared = {drafts[2], drafts[3]};
+  plan.draft_copies = {{drafts[0], drafts[1], 5}};
+  SamplingParams greedy;
+  greedy.temperature = 0;
+  DrawRequest draw;
+  draw.params = std::make_shared<const SamplingParams>(greedy);
+  for (size_t i = 0; i < 2; ++i) {
+    PlannedSpan span;
+    span.tokens = {7};
+    span.drafted = true;
+    span.blocks = {blocks[i]};
+    span.draws = {draw};
+    plan.spans.push_back(span);
+    PlannedDraft draft;
+    draft.span = i;
+    draft.count = 2;
+    draft.known = span;
+    draft.known.drafted = false;
+    draft.known.blocks = {drafts[2 + i]};
+    plan.drafts.push_back(draft);
+  }
+  plan.drafts[1].known.draws.clear();
+  plan.drafts[1].count = 0;
+  const uint32_t number = 33;  // more rows than a pass may have
+  StepPlan refused = plan;
+  refused.drafts[1].known.tokens.assign(number, 7);
+  refused.drafts[1].known.blocks = {drafts[3], drafts[3], drafts[3]};
+
+  const auto run = [&](StepPlan of) {
+    std::promise<StepDone> done;
+    StepDriver driver(loaded_.model.get(), memory_.get(), 32,
+                      [&](StepDone d) { done.set_value(std::move(d)); },
+                      {loaded_.model.get(), draft_memory.get()});
+    driver.Run(std::move(of), pool_, &draft_pool);
+    return done.get_future().get();
+  };
+  StepDone done = run(plan);
+  ASSERT_EQ(done.result.drafts.size(), 2u);
+  EXPECT_TRUE(done.result.drafts[0].ok());
+  EXPECT_TRUE(done.result.drafts[1].ok());
+  EXPECT_EQ(done.result.spans[0].guesses, 2u);
+  EXPECT_EQ(done.result.draft_elapsed.size(), 2u);
+  // The model over itself gives the same KV at the same positions.
+  std::byte* expected = memory_->Block(blocks[1].id);
+  std::memset(expected, 0x5a, memory_->layout().block_bytes());
+  ClearPositions(memory_->layout(), {&expected, 1}, 5, 16);
+  EXPECT_EQ(std::memcmp(draft_memory->Block(drafts[1].id), expected,
+                        memory_->layout().block_bytes()),
+            0);
+
+  done = run(refused);
+  ASSERT_EQ(done.result.drafts.size(), 2u);
+  for (const absl::Status& status : done.result.drafts) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(done.result.spans[0].guesses, 0u);
+  EXPECT_EQ(done.result.spans[0].draws.size(), 1u);
 }
 
 TEST_F(StepDriverTest, StaleReferenceTouchesNothing) {

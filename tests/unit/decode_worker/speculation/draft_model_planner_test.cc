@@ -37,7 +37,7 @@ class DraftModelPlannerTest : public testing::Test {
   StepPlan Plan(DraftModelPlanner& planner, const DraftModelPlanner::Key& key,
                 const Sequence& sequence, uint32_t count) {
     StepPlan plan;
-    planner.BeginStep(Duration::zero());
+    planner.BeginStep(Duration::zero(), Duration::max());
     planned_ = planner.Plan(key, sequence, 0, count, &plan);
     return plan;
   }
@@ -122,7 +122,7 @@ TEST_F(DraftModelPlannerTest, RowsOfAPassAreBounded) {
   DraftModelPlanner planner(WorkerEpoch(1), options);
   const Sequence sequence = MakeSequence(30);
   StepPlan plan;
-  planner.BeginStep(Duration::zero());
+  planner.BeginStep(Duration::zero(), Duration::max());
   uint64_t rows = 0;
   for (uint64_t job = 1; job <= 4; ++job) {
     planner.Plan({JobId(job), 0}, sequence, 0, 2, &plan);
@@ -164,14 +164,144 @@ TEST_F(DraftModelPlannerTest, LearnsAndComesBackToTry) {
   EXPECT_THAT(planner.Acceptance(kFirst, sequence, 2), Each(testing::Gt(0.9)));
 }
 
-TEST_F(DraftModelPlannerTest, BrokenNumbersEndTheGuesses) {
+// KV that broke is made again from the tokens, but not for ever.
+TEST_F(DraftModelPlannerTest, BrokenKvIsComputedAgain) {
   DraftModelPlanner planner(WorkerEpoch(1), Options());
-  const Sequence sequence = MakeSequence(9);
-  Plan(planner, kFirst, sequence, 2);
-  planner.Observe(kFirst, 0, 0);
+  Sequence sequence = MakeSequence(40);
+  const absl::Status broken = absl::InternalError("NaN");
+  for (uint32_t i = 1; i <= DraftModelPlanner::kMostFailures; ++i) {
+    EXPECT_THAT(planner.Acceptance(kFirst, sequence, 2), SizeIs(2));
+    const StepPlan reading = Plan(planner, kFirst, sequence, 2);
+    EXPECT_EQ(reading.drafts.at(0).known.first_position, 0u);
+    EXPECT_THAT(reading.draft_cleared, SizeIs(2));
+    // Also while nobody guesses yet.
+    if (i == 1) {
+      EXPECT_EQ(planner.ObserveStep({broken}, {}), 1u);
+      EXPECT_EQ(planner.pool().ledger().free, 16u);
+      continue;
+    }
+    EXPECT_EQ(planner.ObserveStep({absl::OkStatus()}, {}), 0u);
+    Plan(planner, kFirst, sequence, 2);
+    EXPECT_EQ(planned_, 2u);
+    EXPECT_EQ(planner.ObserveStep({broken}, {}), 1u);
+    planner.Observe(kFirst, 1, 1);
+    sequence.Append(5);
+    sequence.Append(6);
+    EXPECT_EQ(planner.pool().ledger().free, 16u);
+  }
   EXPECT_THAT(planner.Acceptance(kFirst, sequence, 2), IsEmpty());
   EXPECT_THAT(Plan(planner, kFirst, sequence, 2).drafts, IsEmpty());
   EXPECT_EQ(planner.pool().ledger().free, 16u);
+}
+
+class SharedPromptTest : public DraftModelPlannerTest {
+ protected:
+  static constexpr uint32_t kChoices = 4;
+  // One step for all choices; how many rows of KV it computes.
+  StepPlan PlanAll(DraftModelPlanner& planner,
+                   const std::vector<Sequence>& sequences) {
+    StepPlan plan;
+    planner.BeginStep(Duration::zero(), Duration::max());
+    for (uint32_t i = 0; i < sequences.size(); ++i) {
+      planner.Plan({JobId(1), i}, sequences[i], i, 2, &plan);
+    }
+    return plan;
+  }
+  static uint32_t Rows(const StepPlan& plan) {
+    uint32_t rows = 0;
+    for (const PlannedDraft& draft : plan.drafts) {
+      rows += static_cast<uint32_t>(draft.known.tokens.size());
+    }
+    return rows;
+  }
+};
+
+TEST_F(SharedPromptTest, IsComputedOnce) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options(32));
+  std::vector<Sequence> sequences;
+  for (uint32_t i = 0; i < kChoices; ++i) {
+    sequences.push_back(MakeSequence(70));
+    sequences.back().Append(500 + i);
+  }
+  // 32 tokens a step: the first choice reads, the others wait for it.
+  for (int i = 0; i < 2; ++i) {
+    const StepPlan plan = PlanAll(planner, sequences);
+    EXPECT_THAT(plan.drafts, SizeIs(1));
+    EXPECT_EQ(Rows(plan), 32u);
+    EXPECT_THAT(plan.draft_copies, IsEmpty());
+  }
+  StepPlan plan = PlanAll(planner, sequences);
+  EXPECT_THAT(plan.drafts, SizeIs(1));
+  EXPECT_EQ(Rows(plan), 7u);
+  sequences[0].Append(7);
+  plan = PlanAll(planner, sequences);
+  ASSERT_THAT(plan.drafts, SizeIs(4));
+  ASSERT_THAT(plan.draft_copies, SizeIs(3));
+  for (uint32_t i = 1; i < kChoices; ++i) {
+    const PlannedSpan& first = plan.drafts[0].known;
+    const PlannedSpan& known = plan.drafts[i].known;
+    EXPECT_EQ(known.first_position, 70u);
+    EXPECT_THAT(known.tokens, ElementsAre(500 + i));
+    ASSERT_THAT(known.blocks, SizeIs(5));
+    for (int block = 0; block < 4; ++block) {
+      EXPECT_EQ(known.blocks[block], first.blocks[block]);
+      EXPECT_EQ(planner.pool().Holds(known.blocks[block], BlockUse::kRunning),
+                4u);
+    }
+    const BlockStartCopy& copy = plan.draft_copies[i - 1];
+    EXPECT_EQ(copy.from, first.blocks[4]);
+    EXPECT_EQ(copy.to, known.blocks[4]);
+    EXPECT_EQ(copy.positions, 70u % kBlockTokens);
+    EXPECT_EQ(planner.pool().Holds(copy.to, BlockUse::kRunning), 1u);
+  }
+  EXPECT_EQ(planner.pool().ledger().free, 32u - 4 - 4);
+  planner.KeepOnly({{JobId(1), 2}});
+  EXPECT_EQ(planner.pool().ledger().free, 32u - 5);
+  planner.KeepOnly({});
+  EXPECT_EQ(planner.pool().ledger().free, 32u);
+}
+
+TEST_F(SharedPromptTest, AnotherReadsOnWhenTheFirstIsGone) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options(32));
+  std::vector<Sequence> sequences(2, MakeSequence(70));
+  for (Sequence& sequence : sequences) sequence.Append(500);
+  PlanAll(planner, sequences);
+  PlanAll(planner, sequences);
+  // The first does not want to guess in this step.
+  StepPlan plan;
+  planner.BeginStep(Duration::zero(), Duration::max());
+  planner.Plan({JobId(1), 0}, sequences[0], 0, 0, &plan);
+  planner.Plan({JobId(1), 1}, sequences[1], 1, 2, &plan);
+  ASSERT_THAT(plan.drafts, SizeIs(1));
+  EXPECT_EQ(plan.drafts[0].known.first_position, 64u);
+  // Now the second has more than the first, which takes it over.
+  sequences[1].Append(501);
+  plan = PlanAll(planner, sequences);
+  ASSERT_THAT(plan.drafts, SizeIs(2));
+  EXPECT_EQ(plan.drafts[0].known.first_position, 70u);
+  EXPECT_THAT(plan.drafts[0].known.tokens, ElementsAre(500));
+  EXPECT_EQ(plan.drafts[1].known.first_position, 71u);
+  EXPECT_THAT(plan.draft_copies, SizeIs(1));
+  planner.KeepOnly({});
+  EXPECT_EQ(planner.pool().ledger().free, 32u);
+}
+
+TEST_F(SharedPromptTest, OtherJobsShareNothing) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options(32));
+  const Sequence sequence = MakeSequence(20);
+  Plan(planner, kFirst, sequence, 2);
+  const StepPlan plan = Plan(planner, kSecond, sequence, 2);
+  EXPECT_EQ(plan.drafts.at(0).known.first_position, 0u);
+}
+
+TEST_F(SharedPromptTest, KvThatBrokeIsNotShared) {
+  DraftModelPlanner planner(WorkerEpoch(1), Options(32));
+  const std::vector<Sequence> sequences(2, MakeSequence(20));
+  EXPECT_EQ(Rows(PlanAll(planner, sequences)), 20u);
+  planner.ObserveStep({absl::InternalError("NaN")}, {});
+  const StepPlan plan = PlanAll(planner, sequences);
+  EXPECT_EQ(Rows(plan), 20u);
+  EXPECT_THAT(plan.draft_copies, IsEmpty());
 }
 
 }  // namespace

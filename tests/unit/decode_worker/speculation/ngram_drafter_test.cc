@@ -25,7 +25,7 @@ TEST(NgramDrafterTest, GoesOnAsTheTextDidBefore) {
   const auto draft = Propose({1, 2, 3, 4, 5, 6, 9, 1, 2, 3}, 3);
   EXPECT_THAT(Tokens(draft), ElementsAre(4, 5, 6));
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(draft[i].evidence.index(), Evidence(3 + i, false).index());
+    EXPECT_EQ(draft[i].evidence.index(), Evidence(3 + i, false, true).index());
   }
   EXPECT_THAT(Propose({1, 2, 3, 4, 9, 1, 2, 3}, 0), IsEmpty());
 }
@@ -44,7 +44,17 @@ TEST(NgramDrafterTest, OfEqualMatchesTheNewestWins) {
 TEST(NgramDrafterTest, OneTokenIsAWeakMatch) {
   const auto draft = Propose({1, 2, 3, 9, 2}, 2);
   EXPECT_THAT(Tokens(draft), ElementsAre(3, 9));
-  EXPECT_EQ(draft[0].evidence.index(), Evidence(1, false).index());
+  EXPECT_EQ(draft[0].evidence.index(), Evidence(1, false, true).index());
+}
+
+TEST(NgramDrafterTest, SaysWhatThePromptHadAlready) {
+  const std::vector<TokenId> text = {1, 2, 3, 9, 1, 2};
+  for (const auto& [prompt, quoted] :
+       {std::pair{3, true}, std::pair{2, false}}) {
+    const auto draft = ProposeAfter<NgramDrafter>(text, 1, prompt);
+    EXPECT_THAT(Tokens(draft), ElementsAre(3));
+    EXPECT_EQ(draft[0].evidence.quoted(), quoted) << prompt;
+  }
 }
 
 TEST(NgramDrafterTest, APeriodGoesOn) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 namespace baton::decode {
@@ -33,7 +34,8 @@ std::vector<uint32_t> Choose(const std::vector<std::vector<double>>& acceptance,
                              uint32_t prompt_rows = 0) {
   std::vector<DraftOffer> offers;
   for (const auto& one : acceptance) offers.push_back({100, one});
-  return ChooseDrafts(kCosts, Shape(offers, prompt_rows), offers, max_rows);
+  return ChooseDrafts(kCosts, Shape(offers, prompt_rows), offers,
+                      {.rows = max_rows});
 }
 
 TEST(SpeculationControlTest, GoodGuessesTakeTheFreeRows) {
@@ -84,12 +86,63 @@ TEST(SpeculationControlTest, AModelsGuessesMustPayForItsPasses) {
                           .logit_row = 0.01e-3,
                           .kv_token = 1e-7,
                           .pair = 1e-7};
-    return ChooseDrafts(kCosts, Shape(offers, 0), offers, 100, &draft);
+    return ChooseDrafts(kCosts, Shape(offers, 0), offers, {.rows = 100},
+                        &draft);
   };
   EXPECT_GT(choose(0.2e-3, 1)[0], 0u);
   EXPECT_THAT(choose(4e-3, 1), ElementsAre(0));
   EXPECT_THAT(choose(1.6e-3, 2), Each(testing::Gt(0)));
   EXPECT_GE(choose(0.2e-3, 1)[0], choose(1.6e-3, 1)[0]);
+}
+
+// As many as pay, but none that would take the step beyond its limit.
+TEST(SpeculationControlTest, TheStepStaysWithinItsLimit) {
+  const std::vector<double> good(12, 0.97);
+  const StepCosts draft{.fixed = 0.05e-3,
+                        .weights = 0.4e-3,
+                        .row = 0.05e-3,
+                        .logit_row = 0.01e-3,
+                        .kv_token = 1e-7,
+                        .pair = 1e-7};
+  for (const StepCosts* model :
+       {static_cast<const StepCosts*>(nullptr), &draft}) {
+    for (const uint32_t prompt_rows : {0, 20}) {
+      for (const size_t sequences : {1, 3}) {
+        const std::vector<DraftOffer> offers(sequences, DraftOffer{100, good});
+        const StepShape step = Shape(offers, prompt_rows);
+        const auto choose = [&](double seconds) {
+          return ChooseDrafts(kCosts, step, offers,
+                              {.rows = 100, .seconds = seconds}, model);
+        };
+        const auto paying = choose(std::numeric_limits<double>::infinity());
+        const double alone = StepSeconds(kCosts, step);
+        uint32_t last = 0;
+        for (double limit = alone - 1e-3; limit < alone + 20e-3;
+             limit += 0.3e-3) {
+          const auto chosen = choose(limit);
+          StepShape whole = step;
+          uint32_t all = 0, passes = 0;
+          for (size_t i = 0; i < sequences; ++i) {
+            EXPECT_LE(chosen[i], paying[i]);
+            all += chosen[i];
+            passes = std::max(passes, chosen[i]);
+            whole.spans[i].rows += chosen[i];
+            whole.logit_rows += chosen[i];
+          }
+          EXPECT_GE(all, last);
+          last = all;
+          double seconds = StepSeconds(kCosts, whole);
+          if (model != nullptr)
+            seconds += passes * (draft.fixed + draft.weights);
+          if (all > 0) {
+            EXPECT_LE(seconds, limit + 1e-9);
+          }
+        }
+        EXPECT_EQ(choose(alone + 1), paying);
+        EXPECT_GT(last, 0u);
+      }
+    }
+  }
 }
 
 // No other choice of counts has a higher rate than the one made, but for the
@@ -121,7 +174,8 @@ TEST(SpeculationControlTest, NoOtherChoiceIsBetter) {
       }
       return tokens / StepSeconds(kCosts, step);
     };
-    const auto chosen = ChooseDrafts(kCosts, Shape(offers, 0), offers, 100);
+    const auto chosen =
+        ChooseDrafts(kCosts, Shape(offers, 0), offers, {.rows = 100});
     std::vector<uint32_t> other(offers.size(), 0);
     double best = 0;
     while (true) {

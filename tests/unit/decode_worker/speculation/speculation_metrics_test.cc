@@ -18,11 +18,11 @@ TEST(SpeculationMetricsTest, CountersAndHistogramFollowTheTotals) {
   counters.Add(5, 5);
   counters.Add(4, 0);
   counters.saved_steps += 5;
-  speculation.Publish(counters);
+  speculation.Publish(counters, 0, MonotonicTime{});
   counters.Add(kMostDraftTokens, kMostDraftTokens);
   counters.saved_steps += 30;
-  speculation.Publish(counters);
-  speculation.Publish(counters);
+  speculation.Publish(counters, 0, MonotonicTime{});
+  speculation.Publish(counters, 0, MonotonicTime{});
   const std::string text = metrics.Render();
   EXPECT_THAT(text, HasSubstr("baton_drafted_tokens_total" + labels + "41"));
   EXPECT_THAT(text,

@@ -14,17 +14,18 @@ Sequence AnySequence() {
 
 TEST(SpeculationTest, DraftersHaveNames) {
   for (const char* name : {"ngram", "suffix"}) {
-    const MakeDrafter make = DrafterNamed(name);
-    ASSERT_TRUE(make) << name;
-    const auto drafter = make(AnySequence());
+    const DrafterKinds kinds = DraftersNamed(name);
+    ASSERT_FALSE(kinds.empty()) << name;
+    const auto drafter = kinds[0](AnySequence());
+    drafter->Reserve(5);
     for (const TokenId token : {1, 2, 3, 1, 2}) drafter->Append(token);
     std::vector<DraftToken> draft;
     drafter->Propose(1, &draft);
     ASSERT_EQ(draft.size(), 1u) << name;
     EXPECT_EQ(draft[0].token, 3u) << name;
   }
-  EXPECT_FALSE(DrafterNamed("off"));
-  EXPECT_FALSE(DrafterNamed(""));
+  EXPECT_TRUE(DraftersNamed("off").empty());
+  EXPECT_TRUE(DraftersNamed("").empty());
 }
 
 TEST(SpeculationTest, CountsByLength) {

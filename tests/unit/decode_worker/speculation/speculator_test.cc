@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "decode_worker/speculation/ngram_drafter.h"
+#include "decode_worker/speculation/speculation.h"
 
 namespace baton::decode {
 namespace {
@@ -21,20 +22,36 @@ std::shared_ptr<const Vocabulary> Letters() {
 Sequence MakeSequence(std::vector<TokenId> prompt) {
   auto params = std::make_shared<SequenceParams>();
   params->prompt = std::move(prompt);
-  params->max_tokens = 1000;
+  params->max_tokens = 100000;
   return Sequence(params, Letters(), 0, {});
+}
+
+std::shared_ptr<Drafting> MakeDrafting(const char* kind = "ngram",
+                                       size_t bytes = 1 << 20) {
+  return std::shared_ptr<Drafting>(
+      new Drafting{DraftersNamed(kind), DrafterMemory(bytes), {}});
+}
+
+// What a step without a limit on reading does.
+absl::Span<const DraftToken> ReadAndPropose(Speculator& speculator,
+                                            const Sequence& sequence,
+                                            size_t most) {
+  speculator.Read(sequence, speculator.Unread(sequence));
+  return speculator.Propose(sequence, most);
 }
 
 TEST(SpeculatorTest, FollowsTheSequence) {
   Sequence sequence = MakeSequence({1, 2, 3, 4, 5, 6, 1, 2});
-  Speculator speculator(std::make_unique<NgramDrafter>());
-  auto guesses = speculator.Propose(sequence, 2);
+  Speculator speculator(MakeDrafting());
+  EXPECT_EQ(speculator.Unread(sequence), 8u);
+  auto guesses = ReadAndPropose(speculator, sequence, 2);
   ASSERT_THAT(guesses, SizeIs(2));
   EXPECT_EQ(guesses[0].token, 3u);
   EXPECT_THAT(speculator.acceptance(), SizeIs(2));
   sequence.Append(3);
   speculator.Observe({{3}});
-  guesses = speculator.Propose(sequence, 2);
+  EXPECT_EQ(speculator.Unread(sequence), 1u);
+  guesses = ReadAndPropose(speculator, sequence, 2);
   EXPECT_EQ(guesses[0].token, 4u);
 }
 
@@ -42,10 +59,10 @@ TEST(SpeculatorTest, FollowsTheSequence) {
 TEST(SpeculatorTest, LearnsFromWhatWasNotDrafted) {
   for (const bool right : {false, true}) {
     Sequence sequence = MakeSequence({1, 2, 3, 1, 2});
-    Speculator speculator(std::make_unique<NgramDrafter>());
+    Speculator speculator(MakeDrafting());
     double last = -1;
     for (int i = 0; i < 5; ++i) {
-      ASSERT_THAT(speculator.Propose(sequence, 1), SizeIs(1));
+      ASSERT_THAT(ReadAndPropose(speculator, sequence, 1), SizeIs(1));
       const double now = speculator.acceptance()[0];
       if (last >= 0) {
         EXPECT_EQ(now > last, right);
@@ -59,8 +76,8 @@ TEST(SpeculatorTest, LearnsFromWhatWasNotDrafted) {
 // Only the first wrong guess is known to be wrong.
 TEST(SpeculatorTest, WhatFollowsAWrongGuessTeachesNothing) {
   const Sequence sequence = MakeSequence({1, 2, 3, 4, 1, 2});
-  Speculator speculator(std::make_unique<NgramDrafter>());
-  speculator.Propose(sequence, 3);
+  Speculator speculator(MakeDrafting());
+  ReadAndPropose(speculator, sequence, 3);
   const std::vector<double> before(speculator.acceptance().begin(),
                                    speculator.acceptance().end());
   speculator.Observe({{9, 4}});
@@ -71,24 +88,99 @@ TEST(SpeculatorTest, WhatFollowsAWrongGuessTeachesNothing) {
 }
 
 TEST(SpeculatorTest, ReadsALongPromptInSeveralSteps) {
-  const uint32_t steps = 3;
-  std::vector<TokenId> prompt(steps * Speculator::kTokensPerStep, 7);
-  const Sequence sequence = MakeSequence(std::move(prompt));
-  Speculator speculator(std::make_unique<NgramDrafter>());
-  for (uint32_t i = 1; i < steps; ++i) {
+  const Sequence sequence = MakeSequence(std::vector<TokenId>(1000, 7));
+  Speculator speculator(MakeDrafting());
+  for (const uint64_t unread : {1000, 600, 200}) {
+    EXPECT_EQ(speculator.Unread(sequence), unread);
     EXPECT_THAT(speculator.Propose(sequence, 2), IsEmpty());
     EXPECT_THAT(speculator.acceptance(), IsEmpty());
+    speculator.Read(sequence, 400);
   }
+  EXPECT_EQ(speculator.Unread(sequence), 0u);
   EXPECT_THAT(speculator.Propose(sequence, 2), SizeIs(2));
 }
 
 TEST(SpeculatorTest, StopsForGood) {
   const Sequence sequence = MakeSequence({1, 2, 3, 1, 2});
-  Speculator speculator(std::make_unique<NgramDrafter>());
-  EXPECT_THAT(speculator.Propose(sequence, 2), SizeIs(2));
+  const auto drafting = MakeDrafting();
+  Speculator speculator(drafting);
+  EXPECT_THAT(ReadAndPropose(speculator, sequence, 2), SizeIs(2));
   speculator.Stop();
-  EXPECT_THAT(speculator.Propose(sequence, 2), IsEmpty());
+  EXPECT_EQ(drafting->memory.held(), 0u);
+  EXPECT_THAT(ReadAndPropose(speculator, sequence, 2), IsEmpty());
   EXPECT_THAT(speculator.acceptance(), IsEmpty());
+}
+
+TEST(SpeculatorTest, PauseFreesTheIndexAndReadingMakesItAgain) {
+  const Sequence sequence = MakeSequence({1, 2, 3, 4, 1, 2});
+  const auto drafting = MakeDrafting();
+  Speculator speculator(drafting);
+  ReadAndPropose(speculator, sequence, 3);
+  speculator.Observe({{3}});
+  ReadAndPropose(speculator, sequence, 3);
+  const std::vector<double> before(speculator.acceptance().begin(),
+                                   speculator.acceptance().end());
+  EXPECT_GT(drafting->memory.held(), 0u);
+  speculator.Pause();
+  EXPECT_EQ(drafting->memory.held(), 0u);
+  EXPECT_THAT(speculator.Propose(sequence, 3), IsEmpty());
+  EXPECT_EQ(speculator.Unread(sequence), 6u);
+  EXPECT_EQ(ReadAndPropose(speculator, sequence, 3)[0].token, 3u);
+  // What was learned stays.
+  EXPECT_THAT(speculator.acceptance(), testing::ElementsAreArray(before));
+}
+
+TEST(SpeculatorTest, MemoryIsTakenBeforeItIsUsedAndGivenBack) {
+  const auto drafting = MakeDrafting("suffix", 1 << 20);
+  {
+    Speculator speculator(drafting);
+    Sequence sequence = MakeSequence({1, 2, 3});
+    size_t last = 0;
+    for (TokenId i = 0; i < 3000; ++i) {
+      ReadAndPropose(speculator, sequence, 1);
+      EXPECT_GE(drafting->memory.held(), last);
+      last = drafting->memory.held();
+      EXPECT_GE(last, DraftersNamed("suffix")[0](sequence)->BytesFor(
+                          sequence.length()));
+      sequence.Append(i % 700);
+    }
+    EXPECT_LE(last, DraftersNamed("suffix")[0](sequence)->BytesFor(4000));
+  }
+  EXPECT_EQ(drafting->memory.held(), 0u);
+}
+
+// The suffix index does not fit, prompt lookup does; then nothing does.
+TEST(SpeculatorTest, ASmallerIndexWhereThereIsNoRoom) {
+  const Sequence sequence = MakeSequence(std::vector<TokenId>(1000, 7));
+  const DrafterKinds kinds = DraftersNamed("suffix");
+  const size_t large = kinds[0](sequence)->BytesFor(1256);
+  const size_t small = kinds[1](sequence)->BytesFor(1256);
+  ASSERT_LT(small, large / 3);
+  const auto drafting = MakeDrafting("suffix", large + small);
+  Speculator first(drafting), second(drafting), third(drafting);
+  EXPECT_THAT(ReadAndPropose(first, sequence, 1), SizeIs(1));
+  EXPECT_EQ(drafting->memory.held(), large);
+  EXPECT_THAT(ReadAndPropose(second, sequence, 1), SizeIs(1));
+  EXPECT_EQ(drafting->memory.held(), large + small);
+  EXPECT_EQ(third.Unread(sequence), 0u);
+  EXPECT_THAT(ReadAndPropose(third, sequence, 1), IsEmpty());
+  second.Pause();
+  EXPECT_THAT(ReadAndPropose(third, sequence, 1), SizeIs(1));
+  EXPECT_EQ(drafting->memory.held(), large + small);
+}
+
+TEST(SpeculatorTest, AnIndexThatCannotGrowIsReplaced) {
+  Sequence sequence = MakeSequence(std::vector<TokenId>(1000, 7));
+  const DrafterKinds kinds = DraftersNamed("suffix");
+  const auto drafting =
+      MakeDrafting("suffix", kinds[0](sequence)->BytesFor(1256) + 1000);
+  Speculator speculator(drafting);
+  while (sequence.length() < 3000) {
+    EXPECT_THAT(ReadAndPropose(speculator, sequence, 1), SizeIs(1))
+        << sequence.length();
+    EXPECT_LE(drafting->memory.held(), drafting->memory.limit());
+    sequence.Append(7);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "tests/unit/decode_worker/speculation/drafter_harness.h"
@@ -28,14 +29,14 @@ TEST(SuffixDrafterTest, GoesOnAsTheTextDidBefore) {
   const auto draft = Propose({1, 2, 3, 4, 5, 6, 9, 1, 2, 3}, 3);
   EXPECT_THAT(Tokens(draft), ElementsAre(4, 5, 6));
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(draft[i].evidence.index(), Evidence(3 + i, false).index());
+    EXPECT_EQ(draft[i].evidence.index(), Evidence(3 + i, false, true).index());
   }
 }
 
 TEST(SuffixDrafterTest, TheMostFrequentContinuationWins) {
   const auto draft = Propose({2, 3, 4, 8, 2, 3, 7, 1, 2, 3, 4, 9, 6, 2, 3}, 1);
   EXPECT_THAT(Tokens(draft), ElementsAre(4));
-  EXPECT_EQ(draft[0].evidence.index(), Evidence(2, true).index());
+  EXPECT_EQ(draft[0].evidence.index(), Evidence(2, true, true).index());
 }
 
 TEST(SuffixDrafterTest, TheLongestSuffixThatOccurredDecides) {
@@ -75,7 +76,8 @@ TEST(SuffixDrafterTest, AgreesWithCountingOnRandomTexts) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     const uint32_t letters = 2 + random() % 4;
-    SuffixDrafter drafter;
+    SuffixDrafter drafter(30);
+    drafter.Reserve(60);
     std::vector<TokenId> text;
     for (int i = 0; i < 60; ++i) {
       text.push_back(random() % letters);
@@ -87,6 +89,37 @@ TEST(SuffixDrafterTest, AgreesWithCountingOnRandomTexts) {
       if (draft.empty()) continue;
       EXPECT_THAT(expected, testing::Contains(draft[0].token))
           << testing::PrintToString(text);
+    }
+  }
+}
+
+TEST(SuffixDrafterTest, SaysWhatThePromptHadAlready) {
+  const std::vector<TokenId> text = {1, 2, 3, 4, 9, 1, 2, 3, 8, 2, 3, 7, 1, 2};
+  for (const auto& [prompt, quoted] :
+       {std::pair{3, true}, std::pair{2, false}}) {
+    const auto draft = ProposeAfter<SuffixDrafter>(text, 1, prompt);
+    EXPECT_THAT(Tokens(draft), ElementsAre(3));
+    EXPECT_EQ(draft[0].evidence.quoted(), quoted) << prompt;
+  }
+}
+
+// States, edges and their table never outgrow what was reserved.
+TEST(SuffixDrafterTest, MemoryIsKnownBeforehand) {
+  std::mt19937 random(4);
+  for (const uint32_t letters : {1, 2, 3, 50, 100000}) {
+    for (const bool worst : {false, true}) {
+      SuffixDrafter drafter(0);
+      drafter.Reserve(2000);
+      const size_t reserved = drafter.BytesReserved();
+      EXPECT_LE(reserved, drafter.BytesFor(2000));
+      for (int i = 0; i < 2000; ++i) {
+        // a b b b ... has most states, a b b ... b c most edges.
+        drafter.Append(worst ? (i == 0      ? 1
+                                : i == 1999 ? 3
+                                            : 2)
+                             : random() % letters);
+      }
+      EXPECT_EQ(drafter.BytesReserved(), reserved);
     }
   }
 }
