@@ -133,6 +133,38 @@ TEST_F(DraftModelPlannerTest, RowsOfAPassAreBounded) {
   EXPECT_EQ(rows, 32u);
 }
 
+// Reading prompts takes a part of the step, and no more than the step may still
+// grow by.
+TEST_F(DraftModelPlannerTest, ReadingStaysWithinTheStep) {
+  std::vector<CostModel::Probe> probes;
+  for (StepShape& step : CostModel::Probes(64, 256)) {
+    const double seconds = 1e-3 + 1e-4 * step.rows();
+    probes.push_back({std::move(step), seconds});
+  }
+  using std::chrono::milliseconds;
+  const auto read = [&](Duration step, Duration spare) {
+    DraftModelOptions options = Options();
+    options.costs = CostModel(probes);
+    DraftModelPlanner planner(WorkerEpoch(1), options);
+    planner.Acceptance(kFirst, MakeSequence(200), 1);
+    planner.BeginStep(step, spare);
+    StepPlan plan;
+    planner.Plan(kFirst, MakeSequence(200), 0, 2, &plan);
+    return plan.drafts.empty() ? 0 : plan.drafts[0].known.tokens.size();
+  };
+  EXPECT_EQ(read(milliseconds(100), Duration::max()), 32u);
+  EXPECT_EQ(read(milliseconds(1), Duration::max()), 16u) << "it goes on";
+  const size_t half = read(milliseconds(6), Duration::max());
+  EXPECT_GT(half, 16u);
+  EXPECT_LT(half, 32u);
+  EXPECT_EQ(read(milliseconds(6), milliseconds(10)), half);
+  const size_t spare = read(milliseconds(6), milliseconds(2));
+  EXPECT_GT(spare, 0u);
+  EXPECT_LE(spare, 11u);
+  EXPECT_EQ(read(milliseconds(6), Duration::zero()), 0u);
+  EXPECT_EQ(read(milliseconds(6), milliseconds(-5)), 0u);
+}
+
 TEST_F(DraftModelPlannerTest, OffersNothingBehindItsContext) {
   DraftModelOptions options = Options();
   options.max_positions = 20;

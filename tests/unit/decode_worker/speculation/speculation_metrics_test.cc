@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace baton::decode {
 namespace {
 
@@ -40,6 +42,33 @@ TEST(SpeculationMetricsTest, CountersAndHistogramFollowTheTotals) {
   EXPECT_THAT(text, HasSubstr(bucket("4", "1")));
   EXPECT_THAT(text, HasSubstr(bucket("6", "2")));
   EXPECT_THAT(text, HasSubstr(bucket("32", "3")));
+}
+
+TEST(SpeculationMetricsTest, FailuresAreCountedAndLoggedInFewLines) {
+  Metrics metrics("decode", "tiny");
+  SpeculationMetrics speculation(&metrics);
+  SpeculationCounters counters;
+  counters.failure = "NaN";
+  testing::internal::CaptureStderr();
+  MonotonicTime now{std::chrono::hours(1)};
+  for (int i = 0; i < 100; ++i) {  // ten seconds
+    ++counters.failed_drafts;
+    speculation.Publish(counters, 1000 + i, now);
+    now += std::chrono::milliseconds(100);
+  }
+  now += std::chrono::seconds(10);
+  speculation.Publish(counters, 77, now);
+  speculation.Publish(counters, 77, now + std::chrono::seconds(20));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("the draft model failed 1 times since the last "
+                             "such line: NaN"));
+  EXPECT_THAT(log, HasSubstr("the draft model failed 99 times"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2);
+  const std::string labels = "{model=\"tiny\",role=\"decode\"} ";
+  EXPECT_THAT(metrics.Render(),
+              HasSubstr("baton_draft_failures_total" + labels + "100"));
+  EXPECT_THAT(metrics.Render(),
+              HasSubstr("baton_drafter_bytes" + labels + "77"));
 }
 
 }  // namespace
