@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/kv_store.h"
 
 namespace baton::kernels::cpu {
 namespace {
 
-constexpr int kQueryVectors = 48;  // (row, head) pairs of one item
+constexpr int kQueryVectors = 48;  // (row, query head) pairs of one item
 constexpr int kStoreRows = 16;
 constexpr int64_t kMaxPartialFloats = int64_t{16} << 20;  // then no more splits
-// An item that costs more than this part of a thread's share is split.
+// An item that costs more than this part of a thread's share is split, and kv
+// heads are taken together up to the other one.
 constexpr int kItemsPerThread = 8;
+constexpr int kItemsOfHeadsPerThread = 2;
 // Query, key pairs times head_dim below which other threads are not woken:
 // about 3 us of one thread.
 constexpr int64_t kSerialCost = 40'000;
@@ -35,7 +38,7 @@ struct AttentionRunner::Call {
            int64_t{item.kv_head} * group * layout.head_dim;
   }
   int64_t SplitStride(const Item& item) const {
-    return item.rows.rows * group * PartialFloats(layout.head_dim);
+    return SplitFloats(item, group, layout);
   }
 };
 
@@ -70,18 +73,32 @@ void AttentionRunner::Store(const KvLayout& layout, int layer, const float* k,
 }
 
 void AttentionRunner::AddItems(const RowBlock& rows, const KvLayout& layout,
-                               int group, bool split) {
-  for (int h = 0; h < layout.kv_heads; ++h) {
+                               int group, int64_t longest_item) {
+  const bool split = pool_.threads() > 1 && rows.cost() > longest_item &&
+                     rows.context() > kAttentionSplit &&
+                     partial_floats_ < kMaxPartialFloats;
+  const int splits = split ? (rows.context() - 1) / kAttentionSplit + 1 : 1;
+  // Memory is read in longer pieces, and few rows fill vectors together.
+  const int64_t head_cost = std::max<int64_t>(1, rows.cost() / splits);
+  const int64_t longest =
+      pool_.threads() > 1
+          ? longest_item * (kItemsPerThread / kItemsOfHeadsPerThread)
+          : std::numeric_limits<int64_t>::max();
+  const auto most = static_cast<int>(
+      std::clamp<int64_t>(longest / head_cost, 1,
+                          std::max(1, kQueryVectors / (rows.rows * group))));
+  for (int h = 0; h < layout.kv_heads; h += most) {
+    const int kv_heads = std::min(most, layout.kv_heads - h);
     if (!split) {
-      items_.push_back({rows, h, /*merge=*/-1, /*split=*/0});
+      items_.push_back({rows, h, kv_heads, /*merge=*/-1, /*split=*/0});
       continue;
     }
-    const int splits = (rows.context() - 1) / kAttentionSplit + 1;
     const int merge = static_cast<int>(merges_.size());
     merges_.push_back({partial_floats_, splits});
-    partial_floats_ +=
-        splits * rows.rows * group * PartialFloats(layout.head_dim);
-    for (int s = 0; s < splits; ++s) items_.push_back({rows, h, merge, s});
+    for (int s = 0; s < splits; ++s) {
+      items_.push_back({rows, h, kv_heads, merge, s});
+      partial_floats_ += SplitFloats(items_.back(), group, layout);
+    }
   }
 }
 
@@ -107,10 +124,7 @@ void AttentionRunner::PlanItems(const KvLayout& layout, int block_rows,
   merges_.clear();
   partial_floats_ = 0;
   for (const RowBlock& rows : blocks_) {
-    const bool split = pool_.threads() > 1 && rows.cost() > longest_item &&
-                       rows.context() > kAttentionSplit &&
-                       partial_floats_ < kMaxPartialFloats;
-    AddItems(rows, layout, group, split);
+    AddItems(rows, layout, group, longest_item);
   }
   if (static_cast<int64_t>(partials_.size()) < partial_floats_) {
     partials_.resize(partial_floats_);
@@ -130,6 +144,7 @@ void AttentionRunner::RunItem(const Call& call, const Item& item, int thread) {
       .code_bytes = layout.code_bytes(),
       .head_bytes = layout.head_bytes(),
       .head_dim = layout.head_dim,
+      .kv_heads = item.kv_heads,
       .heads = call.group,
       .first_position = item.rows.first_position(),
       .rows = item.rows.rows,
@@ -155,6 +170,7 @@ void AttentionRunner::FinishSplit(const Call& call, const Item& item) {
       .partials = &partials_[merge.partials],
       .split_stride = call.SplitStride(item),
       .head_dim = call.layout.head_dim,
+      .kv_heads = item.kv_heads,
       .heads = call.group,
       .first_position = item.rows.first_position(),
       .rows = item.rows.rows,
@@ -171,7 +187,7 @@ void AttentionRunner::Attend(const KvLayout& layout, int layer, const float* q,
   const int block_rows = std::max(1, kQueryVectors / group);
   PlanItems(layout, block_rows, group, sequences);
   const size_t floats =
-      AttentionScratchFloats(layout.head_dim, block_rows * group);
+      AttentionScratchFloats(layout.head_dim, std::max(kQueryVectors, group));
   for (std::vector<float>& scratch : scratch_) scratch.resize(floats);
   const Call call = {
       .layout = layout,

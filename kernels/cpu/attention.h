@@ -12,7 +12,7 @@
 namespace baton::kernels::cpu {
 
 // Attention and cache writes over a thread pool. Items are (sequence, query
-// rows, kv head), those that would keep one thread for long also by splits of
+// rows, kv heads), those that would keep one thread for long also by splits of
 // the context; whoever finishes the last split of such an item merges them.
 // Not thread-safe.
 class AttentionRunner {
@@ -42,20 +42,28 @@ class AttentionRunner {
   struct Item {
     RowBlock rows;
     int kv_head;
-    int merge;  // index into merges_, -1 without one
+    int kv_heads;  // from kv_head on
+    int merge;     // index into merges_, -1 without one
     int split;
   };
-  // Splits of one row block and kv head.
+  // Splits of one row block and kv heads.
   struct Merge {
     int64_t partials;  // where they begin in partials_
     int unfinished;    // accessed atomically
   };
   struct Call;  // the arguments of Attend and what follows from them
 
+  // What one split of an item leaves for its merge.
+  static int64_t SplitFloats(const Item& item, int group,
+                             const KvLayout& layout) {
+    return int64_t{item.kv_heads} * item.rows.rows * group *
+           PartialFloats(layout.head_dim);
+  }
+
   void PlanItems(const KvLayout& layout, int block_rows, int group,
                  absl::Span<const SequenceRows> sequences);
   void AddItems(const RowBlock& rows, const KvLayout& layout, int group,
-                bool split);
+                int64_t longest_item);
   void RunItem(const Call& call, const Item& item, int thread);
   void FinishSplit(const Call& call, const Item& item);
 

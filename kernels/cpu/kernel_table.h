@@ -48,30 +48,37 @@ struct LinearWork {
   bool accumulate;
 };
 
-// Attention of consecutive rows of one sequence over one kv head, to positions
-// context_begin..context_end - 1 as far as each row sees them. Begin is a
-// multiple of kAttentionSplit.
+// Attention of consecutive rows of one sequence over neighbouring kv heads, to
+// positions context_begin..context_end - 1 as far as each row sees them. Begin
+// is a multiple of kAttentionSplit. A vector is a query, ordered by kv head,
+// row, query head.
 struct AttentionWork {
   std::byte* const* blocks;
   KvType type;
-  size_t k_offset;  // of this layer and head in a block
+  size_t k_offset;  // of this layer and the first kv head in a block
   size_t v_offset;
   size_t code_bytes;  // as KvLayout's
   size_t head_bytes;
   int head_dim;
-  int heads;  // query heads that share the kv head, adjacent in q and out
+  int kv_heads;
+  int heads;  // query heads that share a kv head, adjacent in q and out
   int first_position;
   int rows;
   int context_begin;
   int context_end;
-  const float* q;  // row r, head h at r · row_stride + h · head_dim
-  float* out;      // as q; complete when context_begin is 0 and partials null
+  // Row r, query head h of kv head g at r · row_stride + (g · heads + h) ·
+  // head_dim.
+  const float* q;
+  float* out;  // as q; complete when context_begin is 0 and partials null
   int64_t row_stride;
   float scale;
   // Otherwise the context is one split and its softmax goes here, for vectors
-  // (row, head) that see it: PartialFloats(head_dim) each.
+  // that see it: PartialFloats(head_dim) each.
   float* partials;
-  float* scratch;  // AttentionScratchFloats(head_dim, rows · heads)
+  float* scratch;  // AttentionScratchFloats(head_dim, vectors())
+
+  int head_vectors() const { return rows * heads; }
+  int vectors() const { return kv_heads * head_vectors(); }
 };
 
 // Merges the partials of the splits of such rows, in order, into their outputs.
@@ -80,10 +87,11 @@ struct AttentionMerge {
   float* partials;
   int64_t split_stride;  // floats between splits
   int head_dim;
+  int kv_heads;  // and so on, as in AttentionWork
   int heads;
   int first_position;
   int rows;
-  float* out;  // as in AttentionWork
+  float* out;
   int64_t row_stride;
 };
 

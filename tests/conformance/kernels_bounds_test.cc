@@ -1,12 +1,14 @@
-// Linear kernels read nothing behind their inputs, and write nothing behind
-// their outputs: all end where a page begins that may not be touched. Tiles
-// prefetch past the end of the weights, which is allowed to miss.
+// Kernels read nothing behind their inputs, and write nothing behind their
+// outputs or scratch: all end where a page begins that may not be touched.
+// Tiles prefetch past the end of weights and of KV blocks, which is allowed to
+// miss.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "kernels/api/block_formats.h"
+#include "kernels/cpu/kv_store.h"
 #include "kernels/cpu/packed_panels.h"
 #include "tests/conformance/emulated_amx.h"
 #include "tests/conformance/kernels_conformance.h"
@@ -115,6 +117,109 @@ TEST_F(BoundsTest, LinearKernelsStayInsideTheirArrays) {
     for (const int outputs : {1, 16, 27, 64}) {
       for (const int rows : {1, 3, 6, 16, 23}) {
         Compare(type, outputs, 256, rows);
+      }
+    }
+  }
+}
+
+struct AttentionShape {
+  int kv_heads, heads, head_dim;  // heads of one kv head
+  int first_position, rows;
+  bool split;  // the last split of the context alone
+};
+
+// Of the last layer, whose last head ends its block.
+class AttentionBoundsTest : public BoundsTest {
+ protected:
+  void Compare(const AttentionShape& shape, KvType type) {
+    SCOPED_TRACE(testing::Message()
+                 << KvTypeName(type) << ", " << shape.kv_heads << " x "
+                 << shape.heads << " heads of " << shape.head_dim << ", "
+                 << shape.rows << " rows from " << shape.first_position);
+    const KvLayout layout = {2, shape.kv_heads, shape.head_dim, type};
+    const int positions = shape.first_position + shape.rows;
+    const int begin = shape.split ? (positions - 1) / cpu::kAttentionSplit *
+                                        cpu::kAttentionSplit
+                                  : 0;
+    MakeBlocks(layout, positions);
+    const int width = shape.kv_heads * shape.heads * shape.head_dim;
+    const auto q = RandomFloats(&random_, int64_t{shape.rows} * width);
+    const Guarded<float> queries(q.data(), q.size());
+    cpu::AttentionWork work = {.blocks = pointers_.data(),
+                               .type = type,
+                               .k_offset = layout.k_offset(kLayer, 0),
+                               .v_offset = layout.v_offset(kLayer, 0),
+                               .code_bytes = layout.code_bytes(),
+                               .head_bytes = layout.head_bytes(),
+                               .head_dim = shape.head_dim,
+                               .kv_heads = shape.kv_heads,
+                               .heads = shape.heads,
+                               .first_position = shape.first_position,
+                               .rows = shape.rows,
+                               .context_begin = begin,
+                               .context_end = positions,
+                               .q = queries.data(),
+                               .out = nullptr,
+                               .row_stride = width,
+                               .scale = 0.125f,
+                               .partials = nullptr,
+                               .scratch = nullptr};
+    const std::vector<float> zeros(
+        shape.split ? work.vectors() * cpu::PartialFloats(shape.head_dim)
+                    : q.size());
+    const std::vector<float> scratch(
+        cpu::AttentionScratchFloats(shape.head_dim, work.vectors()));
+    std::vector<float> expected;
+    for (const KernelTable* table : Tables()) {
+      const Guarded<float> out(zeros.data(), zeros.size());
+      const Guarded<float> space(scratch.data(), scratch.size());
+      (shape.split ? work.partials : work.out) = out.data();
+      work.scratch = space.data();
+      table->attention(work);
+      const std::vector<float> found(out.data(), out.data() + zeros.size());
+      if (expected.empty()) expected = found;
+      EXPECT_TRUE(SameValues(expected, found));
+    }
+  }
+
+ private:
+  static constexpr int kLayer = 1;
+
+  void MakeBlocks(const KvLayout& layout, int positions) {
+    std::vector<std::byte> block(layout.block_bytes());
+    pointers_.clear();
+    blocks_.clear();
+    for (int first = 0; first < positions; first += KvLayout::kTokens) {
+      for (int t = first; t < std::min(first + KvLayout::kTokens, positions);
+           ++t) {
+        for (int h = 0; h < layout.kv_heads; ++h) {
+          const auto k = RandomFloats(&random_, layout.head_dim);
+          const auto v = RandomFloats(&random_, layout.head_dim);
+          cpu::StoreKeyHead(cpu::ScalarKernels(), layout, kLayer, h, t,
+                            k.data(), block.data());
+          cpu::StoreValueHead(cpu::ScalarKernels(), layout, kLayer, h, t,
+                              v.data(), block.data());
+        }
+      }
+      blocks_.push_back(
+          std::make_unique<Guarded<std::byte>>(block.data(), block.size()));
+      pointers_.push_back(blocks_.back()->data());
+    }
+  }
+
+  std::vector<std::unique_ptr<Guarded<std::byte>>> blocks_;
+  std::vector<std::byte*> pointers_;
+};
+
+TEST_F(AttentionBoundsTest, AttentionStaysInsideItsBlocks) {
+  for (const KvType type : kAllKvTypes) {
+    for (const int head_dim : {4, 16, 20, 36, 64, 80, 128}) {
+      for (const int heads : {1, 3, 8, 9}) {
+        for (const bool split : {false, true}) {
+          Compare({2, heads, head_dim, 70, 1, split}, type);
+          Compare({1, heads, head_dim, 0, 5, split}, type);
+          Compare({3, heads, head_dim, 509, 5, split}, type);
+        }
       }
     }
   }

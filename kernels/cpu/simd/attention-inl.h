@@ -1,110 +1,189 @@
 #ifndef BATON_KERNELS_CPU_SIMD_ATTENTION_INL_H_
 #define BATON_KERNELS_CPU_SIMD_ATTENTION_INL_H_
 
+#include "kernels/cpu/simd/attention_softmax-inl.h"
 #include "kernels/cpu/simd/float_attention-inl.h"
 #include "kernels/cpu/simd/int8_attention-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
 
-// How many tiles from `tile` on go through the softmax together: those that
-// all vectors see whole, so that a few vectors, too, make a full batch.
-inline int TilesTogether(const AttentionState& state, int tile, int end) {
-  const int seen = state.work().first_position + 1;
-  const int whole = ((end < seen ? end : seen) - tile) / kAttentionTile;
-  const auto tile_bytes = static_cast<int>(
-      2 * state.work().head_bytes * (kAttentionTile / KvLayout::kTokens));
+// Goes through the tiles of one AttentionWork, in each through the kv heads, so
+// that memory is read in longer pieces. Few vectors fill a batch together:
+// those of several kv heads, or of several tiles.
+template <typename Cache>
+class FlashAttention {
+ public:
+  explicit FlashAttention(const AttentionWork& work)
+      : work_(work),
+        state_(work),
+        cache_(&state_),
+        heads_together_(HeadsTogether()),
+        most_tiles_(MostTiles()),
+        end_(work.context_end <= state_.LastPosition()
+                 ? work.context_end
+                 : state_.LastPosition() + 1) {}
+
+  void Run();
+
+ private:
+  // Tiles and kv heads whose K, then V, is read as one.
+  struct Step {
+    int tile;
+    int tiles;
+    int head;
+    int heads;
+  };
+
+  int HeadsTogether() const;
+  int MostTiles() const;
+  int TilesTogether(int tile) const;
+  Step StepAt(int tile, int head) const;
+  Step After(const Step& step) const {
+    const int head = step.head + step.heads;
+    return head < work_.kv_heads
+               ? StepAt(step.tile, head)
+               : StepAt(step.tile + step.tiles * kAttentionTile, 0);
+  }
+  int SplitEnd(int position) const {
+    const int end = (position / kAttentionSplit + 1) * kAttentionSplit;
+    return end < end_ ? end : end_;
+  }
+
+  void BeginTile(int tile) {
+    const int rest = SplitEnd(tile) - tile;
+    cache_.BeginTile(tile, rest < kAttentionTile ? rest : kAttentionTile);
+  }
+  void Add(const Step& step);
+  void AddBatch(const VectorBatch& batch);
+  void PrefetchBoth(const Step& step, int parts);  // K and V
+  [[gnu::noinline]] void FetchFirst();
+
+  const AttentionWork& work_;
+  AttentionState state_;
+  Cache cache_;
+  const int heads_together_;
+  const int most_tiles_;
+  const int end_;
+};
+
+template <typename Cache>
+int FlashAttention<Cache>::HeadsTogether() const {
+  const int heads = kRowBatch / state_.head_vectors();
+  if (!cache_.in_place() || heads < 1) return 1;
+  return heads < work_.kv_heads ? heads : work_.kv_heads;
+}
+
+template <typename Cache>
+int FlashAttention<Cache>::MostTiles() const {
+  const auto tile_bytes =
+      static_cast<int>(2 * work_.kv_heads * work_.head_bytes *
+                       (kAttentionTile / KvLayout::kTokens));
   const int near = kBytesTogether / tile_bytes;
-  const int most = kRowBatch / state.vectors();
-  const int tiles = whole < most ? whole : most;
-  return tiles < 1 || near < 1 ? 1 : tiles < near ? tiles : near;
+  const int full = kRowBatch / state_.vectors();
+  const int tiles = near < full ? near : full;
+  return cache_.in_place() && tiles > 1 ? tiles : 1;
+}
+
+// How many tiles from `tile` on go through the softmax together: those of a
+// split that all vectors see whole.
+template <typename Cache>
+int FlashAttention<Cache>::TilesTogether(int tile) const {
+  if (most_tiles_ == 1) return 1;
+  const int seen = work_.first_position + 1;
+  const int end = SplitEnd(tile);
+  const int whole = ((end < seen ? end : seen) - tile) / kAttentionTile;
+  return whole < 1 ? 1 : whole < most_tiles_ ? whole : most_tiles_;
 }
 
 template <typename Cache>
-void AddTile(int tile, int tokens, AttentionState* state, Cache* cache) {
-  cache->BeginTile(tile, tokens);
-  cache->CopyTile();
-  for (int v = state->FirstVectorAt(tile); v < state->vectors();
-       v += kRowBatch) {
-    const int rest = state->vectors() - v;
-    const VectorBatch batch = {v, rest < kRowBatch ? rest : kRowBatch, tile, 1};
-    cache->Score(batch, 0);
-    state->Softmax(batch);
-    cache->PrepareWeights(batch);
-    cache->AccumulateValues(batch, 0);
+typename FlashAttention<Cache>::Step FlashAttention<Cache>::StepAt(
+    int tile, int head) const {
+  const int left = work_.kv_heads - head;
+  return {tile, TilesTogether(tile), head,
+          left < heads_together_ ? left : heads_together_};
+}
+
+template <typename Cache>
+void FlashAttention<Cache>::PrefetchBoth(const Step& step, int parts) {
+  const int to = step.tile + step.tiles * kAttentionTile;
+  state_.prefetch().Begin(step.tile, to < end_ ? to : end_,
+                          state_.KeysOffset(step.head),
+                          state_.ValuesOffset(step.head), step.heads, parts);
+}
+
+// What nothing has fetched yet, in one burst. Inlined it would spill register
+// tiles.
+template <typename Cache>
+void FlashAttention<Cache>::FetchFirst() {
+  PrefetchBoth(StepAt(work_.context_begin, 0), 1);
+  state_.prefetch().Finish();
+}
+
+template <typename Cache>
+void FlashAttention<Cache>::Add(const Step& step) {
+  const int head_vectors = state_.head_vectors();
+  const int first = state_.FirstVectorAt(step.tile);
+  const int count = head_vectors - first;
+  PrefetchBoth(After(step), (count + 3) / 4 * step.heads * step.tiles *
+                                Cache::kPrefetchParts);
+  const int begin = step.head * head_vectors;
+  if (step.tiles > 1 || (first == 0 && step.heads > 1)) {
+    AddBatch({begin, step.heads * head_vectors, step.tile, step.tiles});
+    return;
+  }
+  for (int head = step.head; head < step.head + step.heads; ++head) {
+    BeginTile(step.tile);
+    cache_.CopyTile(head);
+    for (int v = first; v < head_vectors; v += kRowBatch) {
+      const int rest = head_vectors - v;
+      AddBatch({head * head_vectors + v, rest < kRowBatch ? rest : kRowBatch,
+                step.tile, 1});
+    }
   }
 }
 
 template <typename Cache>
-void AddTiles(int tile, int tiles, AttentionState* state, Cache* cache) {
-  const VectorBatch batch = {0, state->vectors(), tile, tiles};
-  for (int t = 0; t < tiles; ++t) {
-    cache->BeginTile(tile + t * kAttentionTile, kAttentionTile);
-    cache->Score(batch, t);
+void FlashAttention<Cache>::AddBatch(const VectorBatch& batch) {
+  for (int t = 0; t < batch.tiles; ++t) {
+    BeginTile(batch.tile + t * kAttentionTile);
+    cache_.Score(batch, t);
   }
-  state->Softmax(batch);
-  cache->PrepareWeights(batch);
-  for (int t = 0; t < tiles; ++t) {
-    cache->BeginTile(tile + t * kAttentionTile, kAttentionTile);
-    cache->AccumulateValues(batch, t);
+  state_.Softmax(batch);
+  cache_.PrepareWeights(batch);
+  for (int t = 0; t < batch.tiles; ++t) {
+    BeginTile(batch.tile + t * kAttentionTile);
+    cache_.AccumulateValues(batch, t);
   }
-}
-
-// The first two tiles, which nothing has fetched yet, in one burst. Inlined it
-// would spill register tiles.
-[[gnu::noinline]] inline void FetchFirstTiles(const AttentionWork& work,
-                                              int work_end) {
-  const int end = work.context_begin + 2 * kAttentionTile;
-  TilePrefetch prefetch(work);
-  prefetch.Begin(work.context_begin, end < work_end ? end : work_end, 1);
-  prefetch.Issue();
 }
 
 template <typename Cache>
-void FlashAttention(const AttentionWork& work) {
-  AttentionState state(work);
-  Cache cache(&state);
-  const int last = state.LastPosition();
-  const int work_end = work.context_end <= last ? work.context_end : last + 1;
-  FetchFirstTiles(work, work_end);
-  for (int split = work.context_begin; split < work_end;
+void FlashAttention<Cache>::Run() {
+  FetchFirst();
+  for (int split = work_.context_begin; split < end_;
        split += kAttentionSplit) {
-    const int end =
-        split + kAttentionSplit < work_end ? split + kAttentionSplit : work_end;
-    const int split_vector = state.FirstVectorAt(split);
-    state.Reset(split_vector);
-    for (int tile = split; tile < end;) {
-      const int tiles = cache.in_place() ? TilesTogether(state, tile, end) : 1;
-      const int next = tile + tiles * kAttentionTile;
-      const int next_end = next + tiles * kAttentionTile;
-      const int vectors = state.vectors() - state.FirstVectorAt(tile);
-      state.prefetch().Begin(next, next_end < work_end ? next_end : work_end,
-                             (vectors + 3) / 4 * tiles * Cache::kPrefetchParts);
-      if (tiles > 1) {
-        AddTiles(tile, tiles, &state, &cache);
-      } else {
-        const int tokens =
-            end - tile < kAttentionTile ? end - tile : kAttentionTile;
-        AddTile(tile, tokens, &state, &cache);
-      }
-      tile = next;
+    const int first = state_.FirstVectorAt(split);
+    state_.Reset(first);
+    const int end = SplitEnd(split);
+    for (Step step = StepAt(split, 0); step.tile < end; step = After(step)) {
+      Add(step);
     }
-    if (work.partials != nullptr) {
-      state.WritePartials(split_vector);
+    if (work_.partials != nullptr) {
+      state_.WritePartials(first);
     } else {
-      state.EndSplit(split_vector, split == 0);
+      state_.EndSplit(first, split == 0);
     }
   }
-  if (work.partials == nullptr) state.WriteOutputs();
+  if (work_.partials == nullptr) state_.WriteOutputs();
 }
 
 inline void Attention(const AttentionWork& work) {
   switch (work.type) {
     case KvType::kF16:
-      return FlashAttention<FloatCache<F16>>(work);
+      return FlashAttention<FloatCache<F16>>(work).Run();
     case KvType::kF32:
-      return FlashAttention<FloatCache<float>>(work);
+      return FlashAttention<FloatCache<float>>(work).Run();
     case KvType::kI8:
-      return FlashAttention<Int8Cache>(work);
+      return FlashAttention<Int8Cache>(work).Run();
   }
 }
 

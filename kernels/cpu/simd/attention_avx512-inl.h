@@ -10,42 +10,55 @@
 // What attention asks of vectors beside vector_avx512-inl.h.
 namespace baton::kernels::cpu::BATON_ISA {
 
-// Four rows fold together: halves, quarters, then inside the quarters, which
-// is also the tree of SumStripes.
-constexpr int kRowsReduced = 4;
+// Sixteen rows fold together: halves, quarters, then inside the quarters, which
+// is also the tree of SumStripes. Lane r of the result is row r.
+constexpr int kRowsReduced = 16;
 template <typename Fold>
-inline __m128 FoldRows(__m512 a, __m512 b, __m512 c, __m512 d, Fold fold) {
-  const __m512 ab =
-      fold(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
-  const __m512 cd =
-      fold(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
-  const __m512 abcd = fold(_mm512_shuffle_f32x4(ab, cd, 0x88),
-                           _mm512_shuffle_f32x4(ab, cd, 0xdd));
-  const __m512 by2 = fold(abcd, _mm512_permute_ps(abcd, 0x4e));
-  const __m512 by1 = fold(by2, _mm512_permute_ps(by2, 0xb1));
-  const __m512i first =
-      _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
-  return _mm512_castps512_ps128(_mm512_permutexvar_ps(first, by1));
+inline __m512 FoldHalves(__m512 a, __m512 b, Fold fold) {
+  return fold(_mm512_shuffle_f32x4(a, b, 0x44),
+              _mm512_shuffle_f32x4(a, b, 0xee));
+}
+template <typename Fold>
+inline __m512 FoldFour(const __m512* rows, Fold fold) {
+  const __m512 ab = FoldHalves(rows[0], rows[1], fold);
+  const __m512 cd = FoldHalves(rows[2], rows[3], fold);
+  return fold(_mm512_shuffle_f32x4(ab, cd, 0x88),
+              _mm512_shuffle_f32x4(ab, cd, 0xdd));
+}
+template <typename Fold>
+inline __m512 FoldEight(const __m512* rows, Fold fold) {
+  const __m512 a = FoldFour(rows, fold), b = FoldFour(rows + 4, fold);
+  return fold(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+}
+template <typename Fold>
+inline __m512 FoldRows(const __m512* rows, Fold fold) {
+  const __m512 a = FoldEight(rows, fold), b = FoldEight(rows + 8, fold);
+  const __m512 sums =
+      fold(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
+  const __m512i transposed =
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_permutexvar_ps(transposed, sums);
 }
 inline void ReduceMaxRows(const F32 (&rows)[kRowsReduced], float* out) {
   const auto fold = [](__m512 a, __m512 b) { return _mm512_max_ps(a, b); };
-  _mm_storeu_ps(out,
-                FoldRows(rows[0].v, rows[1].v, rows[2].v, rows[3].v, fold));
+  _mm512_storeu_ps(out, FoldRows(&rows[0].v, fold));
 }
+// Bits of floats that are not negative are ordered as the floats, and order
+// NaNs too.
 inline void ReduceMaxRows(const I32 (&rows)[kRowsReduced], float* out) {
   const auto fold = [](__m512 a, __m512 b) {
     return _mm512_castsi512_ps(
         _mm512_max_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
   };
-  _mm_storeu_ps(out, FoldRows(_mm512_castsi512_ps(rows[0].v),
-                              _mm512_castsi512_ps(rows[1].v),
-                              _mm512_castsi512_ps(rows[2].v),
-                              _mm512_castsi512_ps(rows[3].v), fold));
+  __m512 bits[kRowsReduced];
+  for (int i = 0; i < kRowsReduced; ++i) {
+    bits[i] = _mm512_castsi512_ps(rows[i].v);
+  }
+  _mm512_storeu_ps(out, FoldRows(bits, fold));
 }
-inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][1], float* out) {
+inline void SumStripesRows(const F32 (*stripes)[1], float* out) {
   const auto fold = [](__m512 a, __m512 b) { return _mm512_add_ps(a, b); };
-  _mm_storeu_ps(out, FoldRows(stripes[0][0].v, stripes[1][0].v, stripes[2][0].v,
-                              stripes[3][0].v, fold));
+  _mm512_storeu_ps(out, FoldRows(&stripes[0][0].v, fold));
 }
 
 // Adds the other lane of a pair; the upper lane of it subtracts itself.
@@ -65,6 +78,7 @@ inline F32 HadamardLanes(F32 a, int block) {
 }
 
 inline I32 SetInt(int32_t x) { return {_mm512_set1_epi32(x)}; }
+inline I32 Add(I32 a, I32 b) { return {_mm512_add_epi32(a.v, b.v)}; }
 constexpr int32_t SignedDotStart(int32_t sum) { return -128 * sum; }
 // As assembly: for the intrinsic, GCC 12 copies and spills the accumulators of
 // a register tile around every step.

@@ -12,16 +12,17 @@ class FloatCache {
  public:
   explicit FloatCache(AttentionState* state);
 
-  // Of a row of register tiles, half while scoring.
-  static constexpr int kPrefetchParts = 8;
+  // While a tile is computed, for every four vectors.
+  static constexpr int kPrefetchParts = 10;
 
   bool in_place() const { return in_place_; }
   void BeginTile(int tile, int tokens) {
     tile_ = tile;
     tokens_ = tokens;
   }
-  void CopyTile() {
-    if (!in_place_) WidenTile();
+  // Of the tile begun; batches of other kv heads may not follow.
+  void CopyTile(int head) {
+    if (!in_place_) WidenTile(head);
   }
   // Of the tile begun, which is the one of this number in the batch.
   void Score(const VectorBatch& batch, int number);
@@ -33,13 +34,13 @@ class FloatCache {
   // of the tile.
   static constexpr int kInPlaceVectors = 8;
 
-  const T* KeysAt(int position) const {
-    return reinterpret_cast<const T*>(state_.Keys(position));
+  const T* KeysAt(int position, int head) const {
+    return reinterpret_cast<const T*>(state_.Keys(position, head));
   }
-  const T* ValuesAt(int position) const {
-    return reinterpret_cast<const T*>(state_.Values(position));
+  const T* ValuesAt(int position, int head) const {
+    return reinterpret_cast<const T*>(state_.Values(position, head));
   }
-  void WidenTile();
+  void WidenTile(int head);
   void WidenValues(const T* from, float* to) const;
   template <typename Tile>
   void ForRegisterTiles(int rows, int vectors, Tile tile) const;
@@ -48,17 +49,19 @@ class FloatCache {
   [[gnu::noinline]] void ScoreTile(const Keys& keys, const float* q, int column,
                                    float* p) const;
   template <int R, int C>
-  [[gnu::noinline]] void AccumulateTile(int vector, int unit, int column,
-                                        int from, int to);
+  [[gnu::noinline]] void AccumulateTile(int head, int vector, int unit,
+                                        int column, int from, int to);
 
   // A tile's K where it lies, as an operand of FmaChain.
   struct BlockKeys {
     const FloatCache* cache;
+    int head;
     static constexpr int64_t k_stride = KvLayout::kTokens;
 
     const T* vector(int v) const {
       const int token = v * kLanes;
-      return cache->KeysAt(cache->tile_ + token) + token % KvLayout::kTokens;
+      return cache->KeysAt(cache->tile_ + token, head) +
+             token % KvLayout::kTokens;
     }
   };
 
@@ -78,9 +81,9 @@ FloatCache<T>::FloatCache(AttentionState* state)
     : state_(*state),
       head_dim_(state->work().head_dim),
       padded_dim_(state->padded_dim()),
-      in_place_(
-          (sizeof(T) == sizeof(float) || state->vectors() <= kInPlaceVectors) &&
-          head_dim_ % kPanelOutputs == 0),
+      in_place_((sizeof(T) == sizeof(float) ||
+                 state->head_vectors() <= kInPlaceVectors) &&
+                head_dim_ % kPanelOutputs == 0),
       k_tile_(state->Take(int64_t{kAttentionTile} * head_dim_)),
       v_tile_(state->Take(int64_t{kAttentionTile} * padded_dim_)),
       q_(state->Take(int64_t{state->vectors()} * padded_dim_)) {
@@ -92,10 +95,10 @@ FloatCache<T>::FloatCache(AttentionState* state)
 }
 
 template <typename T>
-void FloatCache<T>::WidenTile() {
+void FloatCache<T>::WidenTile(int head) {
   for (int j = 0; j < tokens_; j += KvLayout::kTokens) {
-    const T* k = KeysAt(tile_ + j);
-    const T* v = ValuesAt(tile_ + j);
+    const T* k = KeysAt(tile_ + j, head);
+    const T* v = ValuesAt(tile_ + j, head);
     const int elements = head_dim_ * KvLayout::kTokens;
     float* k_panel = k_tile_ + int64_t{j} * head_dim_;
     for (int i = 0; i < elements; i += kLanes) Store(k_panel + i, Load(k + i));
@@ -132,21 +135,23 @@ void FloatCache<T>::ForRegisterTiles(int rows, int vectors, Tile tile) const {
 
 template <typename T>
 void FloatCache<T>::Score(const VectorBatch& batch, int number) {
-  const int unit = number * batch.count;
   const int panels = (tokens_ + kPanelOutputs - 1) / kPanelOutputs;
-  ForRegisterTiles(batch.count, panels * (kPanelOutputs / kLanes),
-                   [&]<int R, int C>(int row, int column) {
-                     const float* q = q_ + (batch.first + row) * padded_dim_;
-                     float* p = state_.scores(unit + row) + column * kLanes;
-                     if (in_place_) {
-                       ScoreTile<R, C>(BlockKeys{this}, q, column, p);
-                     } else {
-                       const PanelView<float> keys = {
-                           k_tile_, KvLayout::kTokens,
-                           int64_t{KvLayout::kTokens} * head_dim_};
-                       ScoreTile<R, C>(keys, q, column, p);
-                     }
-                   });
+  const int columns = panels * (kPanelOutputs / kLanes);
+  const PanelView<float> copy = {k_tile_, KvLayout::kTokens,
+                                 int64_t{KvLayout::kTokens} * head_dim_};
+  const int first_unit = number * batch.count - batch.first;
+  state_.ForHeads(batch, [&](int head, int vector, int count) {
+    ForRegisterTiles(count, columns, [&]<int R, int C>(int row, int column) {
+      const int v = vector + row;
+      const float* q = q_ + v * padded_dim_;
+      float* p = state_.scores(first_unit + v) + column * kLanes;
+      if (in_place_) {
+        ScoreTile<R, C>(BlockKeys{this, head}, q, column, p);
+      } else {
+        ScoreTile<R, C>(copy, q, column, p);
+      }
+    });
+  });
 }
 
 template <typename T>
@@ -154,64 +159,66 @@ template <int R, int C, typename Keys>
 void FloatCache<T>::ScoreTile(const Keys& keys, const float* q, int column,
                               float* p) const {
   decltype(keys.vector(0)) columns[C];
-  for (int c = 0; c < C; ++c) columns[c] = keys.vector(column + c);
   F32 acc[R][C];
-  for (auto& line : acc) {
-    for (F32& value : line) value = Set(0.0f);
-  }
+  Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+    columns[c] = keys.vector(column + c);
+    Repeat<R>([&]<int r>()
+                  __attribute__((always_inline)) { acc[r][c] = Set(0.0f); });
+  });
   const int part = (head_dim_ + 3) / 4;
   for (int d = 0; d < head_dim_; d += part) {
     const int end = d + part < head_dim_ ? d + part : head_dim_;
     state_.prefetch().Issue();
     FmaColumns<R, C>(q, padded_dim_, columns, KvLayout::kTokens, d, end, acc);
   }
-  for (int r = 0; r < R; ++r) {
-    for (int c = 0; c < C; ++c) {
+  Repeat<R>([&]<int r>() __attribute__((always_inline)) {
+    Repeat<C>([&]<int c>() __attribute__((always_inline)) {
       Store(p + r * kAttentionTile + c * kLanes, acc[r][c]);
-    }
-  }
+    });
+  });
 }
 
 template <typename T>
 void FloatCache<T>::AccumulateValues(const VectorBatch& batch, int number) {
-  const int unit = number * batch.count;
-  ForRegisterTiles(
-      batch.count, padded_dim_ / kLanes,
-      [&]<int R, int C>(int row, int column) {
-        const int vector = batch.first + row;
-        const int common = state_.VisibleTokens(vector, tile_);
-        AccumulateTile<R, C>(vector, unit + row, column, 0, common);
-        for (int r = 1; r < R; ++r) {
-          const int visible = state_.VisibleTokens(vector + r, tile_);
-          if (visible > common) {
-            AccumulateTile<1, C>(vector + r, unit + row + r, column, common,
-                                 visible);
+  const int first_unit = number * batch.count - batch.first;
+  state_.ForHeads(batch, [&](int head, int vector, int count) {
+    ForRegisterTiles(
+        count, padded_dim_ / kLanes, [&]<int R, int C>(int row, int column) {
+          const int v = vector + row;
+          const int common = state_.VisibleTokens(v, tile_);
+          AccumulateTile<R, C>(head, v, first_unit + v, column, 0, common);
+          for (int r = 1; r < R; ++r) {
+            const int visible = state_.VisibleTokens(v + r, tile_);
+            if (visible > common) {
+              AccumulateTile<1, C>(head, v + r, first_unit + v + r, column,
+                                   common, visible);
+            }
           }
-        }
-      });
+        });
+  });
 }
 
 // Tokens from..to - 1 of the tile; the first ones come after the rescaling.
 template <typename T>
 template <int R, int C>
-void FloatCache<T>::AccumulateTile(int vector, int unit, int column, int from,
-                                   int to) {
+void FloatCache<T>::AccumulateTile(int head, int vector, int unit, int column,
+                                   int from, int to) {
   const int64_t stride = padded_dim_;
   float* out = state_.out(vector) + column * kLanes;
   F32 acc[R][C];
-  for (int r = 0; r < R; ++r) {
+  Repeat<R>([&]<int r>() __attribute__((always_inline)) {
     const F32 rescale = Set(from == 0 ? state_.rescale(unit + r) : 1.0f);
-    for (int c = 0; c < C; ++c) {
+    Repeat<C>([&]<int c>() __attribute__((always_inline)) {
       acc[r][c] = Mul(Load(out + r * stride + c * kLanes), rescale);
-    }
-  }
+    });
+  });
   const float* p = state_.scores(unit);
   if (in_place_) {
     while (from < to) {
       const int block = from / KvLayout::kTokens * KvLayout::kTokens;
       const int block_end = block + KvLayout::kTokens;
       const int end = block_end < to ? block_end : to;
-      const PanelView<T> values = {ValuesAt(tile_ + block), head_dim_,
+      const PanelView<T> values = {ValuesAt(tile_ + block, head), head_dim_,
                                    kPanelOutputs};
       state_.prefetch().Issue();
       FmaChain<R, C>(p + block, kAttentionTile, values, column, from - block,
@@ -223,11 +230,11 @@ void FloatCache<T>::AccumulateTile(int vector, int unit, int column, int from,
     const PanelView<float> values = {v_tile_, padded_dim_, kPanelOutputs};
     FmaChain<R, C>(p, kAttentionTile, values, column, from, to, acc);
   }
-  for (int r = 0; r < R; ++r) {
-    for (int c = 0; c < C; ++c) {
+  Repeat<R>([&]<int r>() __attribute__((always_inline)) {
+    Repeat<C>([&]<int c>() __attribute__((always_inline)) {
       Store(out + r * stride + c * kLanes, acc[r][c]);
-    }
-  }
+    });
+  });
 }
 
 }  // namespace baton::kernels::cpu::BATON_ISA

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/repeat-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
 
@@ -30,11 +31,15 @@ inline void FmaColumns(const float* a, int64_t a_stride,
                        int64_t from, int64_t to, F32 (&acc)[R][C]) {
   for (int64_t k = from; k < to; ++k) {
     F32 loaded[C];
-    for (int c = 0; c < C; ++c) loaded[c] = Load(columns[c] + k * k_stride);
-    for (int r = 0; r < R; ++r) {
+    Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+      loaded[c] = Load(columns[c] + k * k_stride);
+    });
+    Repeat<R>([&]<int r>() __attribute__((always_inline)) {
       const F32 x = Set(a[r * a_stride + k]);
-      for (int c = 0; c < C; ++c) acc[r][c] = Fma(x, loaded[c], acc[r][c]);
-    }
+      Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+        acc[r][c] = Fma(x, loaded[c], acc[r][c]);
+      });
+    });
   }
 }
 
@@ -45,7 +50,9 @@ inline void FmaChain(const float* a, int64_t a_stride, const View& b,
                      int first_vector, int64_t from, int64_t to,
                      F32 (&acc)[R][C]) {
   decltype(b.vector(0)) columns[C];
-  for (int c = 0; c < C; ++c) columns[c] = b.vector(first_vector + c);
+  Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+    columns[c] = b.vector(first_vector + c);
+  });
   FmaColumns<R, C>(a, a_stride, columns, b.k_stride, from, to, acc);
 }
 

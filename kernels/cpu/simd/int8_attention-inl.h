@@ -17,11 +17,11 @@ class Int8Cache {
     tile_ = tile;
     tokens_ = tokens;
   }
-  // Of a row of register tiles, half while scoring.
-  static constexpr int kPrefetchParts = 2;
+  // While a tile is computed, for every four vectors.
+  static constexpr int kPrefetchParts = 12;
 
   bool in_place() const { return true; }
-  void CopyTile() {}
+  void CopyTile(int /*head*/) {}
   // Of the tile begun, which is the one of this number in the batch.
   void Score(const VectorBatch& batch, int number);
   // The scales of V go into the weights, and those to u8.
@@ -35,24 +35,29 @@ class Int8Cache {
   const float* ScalesOf(const std::byte* head) const {
     return reinterpret_cast<const float*>(head + state_.work().code_bytes);
   }
-  static int32_t QuadAt(const void* p) {
-    int32_t quad;
-    __builtin_memcpy(&quad, p, sizeof(quad));
-    return quad;
+  void LoadScales(int tile, int head, int visible, float* scales) const;
+  // K or V of a kv head in the blocks of the tile begun.
+  using Blocks = const uint8_t * [kAttentionTile / kBlock];
+  void FindBlocks(size_t offset, Blocks& blocks) const {
+    std::byte* const* block = state_.work().blocks + tile_ / kBlock;
+    for (int j = 0; j < tokens_; j += kBlock) {
+      blocks[j / kBlock] = reinterpret_cast<const uint8_t*>(*block++ + offset);
+    }
   }
-  void LoadScales(int tile, int visible, float* scales) const;
   // Register tiles; inlined into their callers they would spill.
   template <int R, int C>
-  [[gnu::noinline]] void ScoreTile(int vector, int unit, int column);
+  [[gnu::noinline]] void ScoreTile(const Blocks& keys, int vector, int unit,
+                                   int column);
   template <int R, int C>
-  [[gnu::noinline]] void AccumulateTile(int vector, int unit, int column);
+  [[gnu::noinline]] void AccumulateTile(const Blocks& values, int vector,
+                                        int unit, int column);
 
   AttentionState& state_;
   const int head_dim_;
   const int padded_dim_;
   int8_t* q_;         // [vectors, padded_dim]
   float* q_scale_;    // [vectors]
-  int32_t* q_start_;  // [vectors], what dots with offset codes start from
+  int32_t* q_start_;  // [vectors], what dots with offset codes lack
   int tile_ = 0;
   int tokens_ = 0;
   Int8Weights weights_;
@@ -85,75 +90,99 @@ inline Int8Cache::Int8Cache(AttentionState* state)
 }
 
 inline void Int8Cache::Score(const VectorBatch& batch, int number) {
-  const int unit = number * batch.count;
+  const int first_unit = number * batch.count - batch.first;
   const int panels = (tokens_ + kBlock - 1) / kBlock;
-  ForTiles(batch.count, panels * (kBlock / kLanes),
-           [&]<int R, int C>(int row, int column) {
-             ScoreTile<R, C>(batch.first + row, unit + row, column);
-           });
+  state_.ForHeads(batch, [&](int head, int vector, int count) {
+    Blocks keys;
+    FindBlocks(state_.KeysOffset(head), keys);
+    ForTiles(count, panels * (kBlock / kLanes),
+             [&]<int R, int C>(int row, int column) {
+               const int v = vector + row;
+               ScoreTile<R, C>(keys, v, first_unit + v, column);
+             });
+  });
 }
 
 template <int R, int C>
-void Int8Cache::ScoreTile(int vector, int unit, int column) {
+void Int8Cache::ScoreTile(const Blocks& keys, int vector, int unit,
+                          int column) {
   const int quads = (head_dim_ + kQuad - 1) / kQuad;
   const int64_t stride = padded_dim_;
   const int8_t* q = q_ + vector * stride;
   const uint8_t* codes[C];
-  for (int c = 0; c < C; ++c) {
+  const uint8_t* scales_at[C];
+  Repeat<C>([&]<int c>() __attribute__((always_inline)) {
     const int token = (column + c) * kLanes;
-    codes[c] = reinterpret_cast<const uint8_t*>(state_.Keys(tile_ + token)) +
-               token % kBlock * kQuad;
-  }
+    const uint8_t* block = keys[token / kBlock];
+    codes[c] = block + token % kBlock * kQuad;
+    scales_at[c] =
+        block + state_.work().code_bytes + token % kBlock * int{sizeof(float)};
+  });
   I32 acc[R][C];
-  for (int r = 0; r < R; ++r) {
-    for (I32& value : acc[r]) value = SetInt(q_start_[vector + r]);
-  }
-  state_.prefetch().Issue();
-  for (int k = 0; k < quads; ++k) {
-    Bytes loaded[C];
-    for (int c = 0; c < C; ++c) {
-      loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
-    }
-    for (int r = 0; r < R; ++r) {
-      const int32_t quad = QuadAt(q + r * stride + k * kQuad);
-      for (int c = 0; c < C; ++c) {
-        acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
-      }
+  Repeat<R>([&]<int r>() __attribute__((always_inline)) {
+    Repeat<C>([&]<int c>()
+                  __attribute__((always_inline)) { acc[r][c] = SetInt(0); });
+  });
+  const int part = (quads + 3) / 4;
+  for (int first = 0; first < quads; first += part) {
+    const int end = first + part < quads ? first + part : quads;
+    state_.prefetch().Issue();
+    for (int k = first; k < end; ++k) {
+      Bytes loaded[C];
+      Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+        loaded[c] = LoadBytes(codes[c] + k * kBlock * kQuad);
+      });
+      Repeat<R>([&]<int r>() __attribute__((always_inline)) {
+        const int32_t quad = QuadAt(q + r * stride + k * kQuad);
+        Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+          acc[r][c] = AddDotSigned(acc[r][c], loaded[c], quad);
+        });
+      });
     }
   }
   F32 scales[C];
-  for (int c = 0; c < C; ++c) {
-    const int token = (column + c) * kLanes;
-    scales[c] = Load(ScalesOf(state_.Keys(tile_ + token)) + token % kBlock);
-  }
-  for (int r = 0; r < R; ++r) {
-    const F32 scale = Set(q_scale_[vector + r]);
-    float* p = state_.scores(unit + r) + column * kLanes;
-    for (int c = 0; c < C; ++c) {
-      Store(p + c * kLanes, Mul(ToFloat(acc[r][c]), Mul(scale, scales[c])));
-    }
-  }
+  Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+    scales[c] = Load(reinterpret_cast<const float*>(scales_at[c]));
+  });
+  const float* const q_scale = q_scale_ + vector;
+  const int32_t* const q_start = q_start_ + vector;
+  float* const p = state_.scores(unit) + column * kLanes;
+  Repeat<R>([&]<int r>() __attribute__((always_inline)) {
+    const F32 scale = Set(q_scale[r]);
+    const I32 start = SetInt(q_start[r]);
+    Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+      const F32 dot = ToFloat(Add(acc[r][c], start));
+      Store(p + r * kAttentionTile + c * kLanes,
+            Mul(dot, Mul(scale, scales[c])));
+    });
+  });
 }
 
 inline void Int8Cache::PrepareWeights(const VectorBatch& batch) {
   for (int t = 0, unit = 0; t < batch.tiles; ++t, unit += batch.count) {
-    alignas(64) float scales[kAttentionTile];
-    LoadScales(batch.tile + t * kAttentionTile,
-               state_.Visible(batch, batch.count - 1), scales);
-    for (int r = 0; r < batch.count; ++r) {
-      weights_.Scale(unit + r, scales, state_.Visible(batch, r),
-                     state_.scores(unit + r));
-    }
+    const int tile = batch.tile + t * kAttentionTile;
+    const int first_unit = unit - batch.first;
+    state_.ForHeads(batch, [&](int head, int vector, int count) {
+      alignas(64) float scales[kAttentionTile];
+      const int last = vector + count - 1 - batch.first;
+      LoadScales(tile, head, state_.Visible(batch, last), scales);
+      for (int v = vector; v < vector + count; ++v) {
+        weights_.Scale(first_unit + v, scales,
+                       state_.Visible(batch, v - batch.first),
+                       state_.scores(first_unit + v));
+      }
+    });
   }
-  weights_.Quantize(batch.units(), state_.scores(0));
+  weights_.Quantize(batch.units(), state_.scores(0), &state_.prefetch());
 }
 
 // Scales of V in a tile, zero for tokens that no vector sees.
-inline void Int8Cache::LoadScales(int tile, int visible, float* scales) const {
+inline void Int8Cache::LoadScales(int tile, int head, int visible,
+                                  float* scales) const {
   for (int j = 0; j < kAttentionTile; j += kLanes) {
     F32 scale = Set(0.0f);
     if (j < visible) {
-      const float* from = ScalesOf(state_.Values(tile + j)) + j % kBlock;
+      const float* from = ScalesOf(state_.Values(tile + j, head)) + j % kBlock;
       scale = KeepFirst(Load(from), visible - j, 0.0f);
     }
     Store(scales + j, scale);
@@ -161,49 +190,58 @@ inline void Int8Cache::LoadScales(int tile, int visible, float* scales) const {
 }
 
 inline void Int8Cache::AccumulateValues(const VectorBatch& batch, int number) {
-  const int unit = number * batch.count;
-  ForTiles(batch.count, padded_dim_ / kLanes,
-           [&]<int R, int C>(int row, int column) {
-             AccumulateTile<R, C>(batch.first + row, unit + row, column);
-           });
+  const int first_unit = number * batch.count - batch.first;
+  state_.ForHeads(batch, [&](int head, int vector, int count) {
+    Blocks values;
+    FindBlocks(state_.ValuesOffset(head), values);
+    ForTiles(count, padded_dim_ / kLanes,
+             [&]<int R, int C>(int row, int column) {
+               const int v = vector + row;
+               AccumulateTile<R, C>(values, v, first_unit + v, column);
+             });
+  });
 }
 
 // The last vector of a row of V reaches beyond it, at most into the scales.
 template <int R, int C>
-void Int8Cache::AccumulateTile(int vector, int unit, int column) {
+void Int8Cache::AccumulateTile(const Blocks& values, int vector, int unit,
+                               int column) {
   I32 acc[R][C];
-  for (auto& line : acc) {
-    for (I32& value : line) value = SetInt(0);
-  }
-  state_.prefetch().Issue();
+  Repeat<R>([&]<int r>() __attribute__((always_inline)) {
+    Repeat<C>([&]<int c>()
+                  __attribute__((always_inline)) { acc[r][c] = SetInt(0); });
+  });
   const int64_t quad_bytes = int64_t{head_dim_} * kQuad;
-  for (int j = 0; j < tokens_; j += kBlock) {
-    const auto* codes =
-        reinterpret_cast<const uint8_t*>(state_.Values(tile_ + j)) +
-        column * kLanes * kQuad;
-    const uint8_t* u = weights_.codes(unit) + j;
+  const uint8_t* u = weights_.codes(unit);
+  for (int j = 0; j < tokens_; j += kBlock, u += kBlock) {
+    const uint8_t* codes = values[j / kBlock] + column * kLanes * kQuad;
+    state_.prefetch().Issue();
+#pragma GCC unroll 4
     for (int k = 0; k < kBlock; k += kQuad, codes += quad_bytes) {
       Bytes loaded[C];
-      for (int c = 0; c < C; ++c) {
+      Repeat<C>([&]<int c>() __attribute__((always_inline)) {
         loaded[c] = LoadBytes(codes + c * kLanes * kQuad);
-      }
-      for (int r = 0; r < R; ++r) {
+      });
+      Repeat<R>([&]<int r>() __attribute__((always_inline)) {
         const int32_t quad = QuadAt(u + r * kAttentionTile + k);
-        for (int c = 0; c < C; ++c) {
+        Repeat<C>([&]<int c>() __attribute__((always_inline)) {
           acc[r][c] = AddDotUnsigned(acc[r][c], loaded[c], quad);
-        }
-      }
+        });
+      });
     }
   }
-  for (int r = 0; r < R; ++r) {
-    const F32 scale = Set(weights_.scale(unit + r));
-    const F32 rescale = Set(state_.rescale(unit + r));
-    float* out = state_.out(vector + r) + column * kLanes;
-    for (int c = 0; c < C; ++c) {
-      Store(out + c * kLanes, Fma(ToFloat(acc[r][c]), scale,
-                                  Mul(Load(out + c * kLanes), rescale)));
-    }
-  }
+  const int64_t stride = padded_dim_;
+  float* const out = state_.out(vector) + column * kLanes;
+  const float* const scales = weights_.scales(unit);
+  const float* const rescales = state_.rescales(unit);
+  Repeat<R>([&]<int r>() __attribute__((always_inline)) {
+    const F32 scale = Set(scales[r]);
+    const F32 rescale = Set(rescales[r]);
+    Repeat<C>([&]<int c>() __attribute__((always_inline)) {
+      float* const at = out + r * stride + c * kLanes;
+      Store(at, Fma(ToFloat(acc[r][c]), scale, Mul(Load(at), rescale)));
+    });
+  });
 }
 
 }  // namespace baton::kernels::cpu::BATON_ISA

@@ -6,6 +6,12 @@
 
 namespace baton::kernels::cpu::BATON_ISA {
 
+inline int32_t QuadAt(const void* p) {
+  int32_t quad;
+  __builtin_memcpy(&quad, p, sizeof(quad));
+  return quad;
+}
+
 // As KernelTable::hadamard. Blocks of up to kLanes lie inside one vector.
 inline void Hadamard(int n, float* x) {
   const int block = n & -n;

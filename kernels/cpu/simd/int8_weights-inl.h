@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/elementwise-inl.h"
+#include "kernels/cpu/simd/tile_prefetch-inl.h"
 #include "kernels/cpu/simd/vector_batch-inl.h"
 
 namespace baton::kernels::cpu::BATON_ISA {
@@ -26,12 +27,12 @@ class Int8Weights {
   }
 
   // To u8, p being the weights of unit 0. All units were scaled.
-  void Quantize(int units, const float* p);
+  void Quantize(int units, const float* p, TilePrefetch* prefetch);
 
   const uint8_t* codes(int unit) const {
     return codes_ + unit * kAttentionTile;
   }
-  float scale(int unit) const { return scale_[unit]; }
+  const float* scales(int unit) const { return scale_ + unit; }
 
  private:
   I32 bits_[kRowBatch];  // the largest of a unit
@@ -39,7 +40,8 @@ class Int8Weights {
   alignas(64) float scale_[kRowBatch];
 };
 
-inline void Int8Weights::Quantize(int units, const float* p) {
+inline void Int8Weights::Quantize(int units, const float* p,
+                                  TilePrefetch* prefetch) {
   alignas(64) float maxima[kRowBatch];
   alignas(64) float inverse[kRowBatch];
   for (int u = 0; u < units; u += kRowsReduced) {
@@ -55,6 +57,7 @@ inline void Int8Weights::Quantize(int units, const float* p) {
     Store(inverse + u, Div(Set(255.0f), maximum));
   }
   for (int unit = 0; unit < units; ++unit, p += kAttentionTile) {
+    if (unit % 2 == 0) prefetch->Issue();
     uint8_t* codes = codes_ + unit * kAttentionTile;
     const auto bits = __builtin_bit_cast(int32_t, maxima[unit]);
     const bool tiny = bits < kTinyMaximumBits;

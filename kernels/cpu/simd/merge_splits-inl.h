@@ -44,8 +44,10 @@ inline void Normalise(const float* total, float weight, int head_dim,
 inline void MergeAttention(const AttentionMerge& merge) {
   const int64_t floats = PartialFloats(merge.head_dim);
   const int padded_dim = PaddedHeadDim(merge.head_dim);
-  for (int v = 0; v < merge.rows * merge.heads; ++v) {
-    const int row = v / merge.heads;
+  const int head_vectors = merge.rows * merge.heads;
+  for (int v = 0; v < merge.kv_heads * head_vectors; ++v) {
+    const int row = v % head_vectors / merge.heads;
+    const int head = v / head_vectors * merge.heads + v % merge.heads;
     const int splits = (merge.first_position + row) / kAttentionSplit + 1;
     float* total = merge.partials + v * floats;
     for (int split = 1; split < splits; ++split) {
@@ -53,9 +55,8 @@ inline void MergeAttention(const AttentionMerge& merge) {
       MergeSplit(padded_dim, part[padded_dim], part[padded_dim + 1], part,
                  total + padded_dim, total + padded_dim + 1, total);
     }
-    Normalise(
-        total, total[padded_dim + 1], merge.head_dim,
-        merge.out + row * merge.row_stride + v % merge.heads * merge.head_dim);
+    Normalise(total, total[padded_dim + 1], merge.head_dim,
+              merge.out + row * merge.row_stride + head * merge.head_dim);
   }
 }
 

@@ -160,11 +160,12 @@ inline void ReduceMaxRows(const I32 (&rows)[kRowsReduced], float* out) {
     out[r] = __builtin_bit_cast(float, ReduceMax(rows[r]));
   }
 }
-inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][2], float* out) {
+inline void SumStripesRows(const F32 (*stripes)[2], float* out) {
   for (int r = 0; r < kRowsReduced; ++r) out[r] = SumStripes(stripes[r]);
 }
 
 inline I32 SetInt(int32_t x) { return {_mm256_set1_epi32(x)}; }
+inline I32 Add(I32 a, I32 b) { return {_mm256_add_epi32(a.v, b.v)}; }
 inline void StoreUint8(uint8_t* p, F32 a) {
   const __m256i wide = _mm256_cvtps_epi32(a.v);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(wide),

@@ -10,9 +10,9 @@ constexpr int kRowBatch = 16;
 // half the next ones fill.
 constexpr int kBytesTogether = 20 << 10;
 
-// `tiles` tiles from `tile` on of `count` vectors from `first` on. Its units
-// are (tile, vector), tile by tile; with several tiles, every vector sees them
-// whole.
+// `tiles` tiles from `tile` on of `count` vectors from `first` on, of one kv
+// head or all those of several. Its units are (tile, vector), tile by tile;
+// with several tiles, every vector sees them whole.
 struct VectorBatch {
   int first;
   int count;

@@ -174,7 +174,7 @@ inline void ReduceMaxRows(const I32 (&rows)[kRowsReduced], float* out) {
     out[r] = __builtin_bit_cast(float, rows[r].v);
   }
 }
-inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][16], float* out) {
+inline void SumStripesRows(const F32 (*stripes)[16], float* out) {
   for (int r = 0; r < kRowsReduced; ++r) out[r] = SumStripes(stripes[r]);
 }
 
@@ -182,8 +182,9 @@ inline void SumStripesRows(const F32 (&stripes)[kRowsReduced][16], float* out) {
 inline F32 HadamardLanes(F32 a, int /*block*/) { return a; }
 
 inline I32 SetInt(int32_t x) { return {x}; }
+inline I32 Add(I32 a, I32 b) { return {a.v + b.v}; }
 // acc + codes · quad: per lane four bytes, those of the quad the same in all.
-// Codes are offset by 128; acc starts from SignedDotStart(Σ quads).
+// Codes are offset by 128; the sum lacks SignedDotStart(Σ quads).
 constexpr int32_t SignedDotStart(int32_t sum) { return -128 * sum; }
 inline I32 AddDotSigned(I32 acc, Bytes codes, int32_t quad) {
   for (int b = 0; b < 32; b += 8) {

@@ -1,0 +1,100 @@
+#ifndef BATON_KERNELS_CPU_SIMD_ATTENTION_SOFTMAX_INL_H_
+#define BATON_KERNELS_CPU_SIMD_ATTENTION_SOFTMAX_INL_H_
+
+#include "kernels/cpu/simd/attention_state-inl.h"
+
+namespace baton::kernels::cpu::BATON_ISA {
+
+// Scores of tokens that the vector does not see become -inf.
+inline F32 AttentionState::MaskedMaximum(int unit, int visible) {
+  float* p = scores(unit);
+  if (visible == kAttentionTile) {
+    F32 maxima = Load(p);
+    for (int i = 1; i < kTileVectors; ++i) {
+      maxima = Max(maxima, Load(p + i * kLanes));
+    }
+    return maxima;
+  }
+  F32 maxima = Set(-__builtin_inff());
+  for (int j = 0; j < kAttentionTile; j += kLanes) {
+    const F32 score = KeepFirst(Load(p + j), visible - j, -__builtin_inff());
+    Store(p + j, score);
+    maxima = Max(maxima, score);
+  }
+  return maxima;
+}
+
+// Exponentials computed side by side: of some units, or of part of one.
+constexpr int kExpTogether = kLanes == 16 ? 8 : 4;
+
+inline void AttentionState::Weigh(int units, const float* maxima,
+                                  F32 (*stripes)[kStripeVectors]) {
+  for (int v = 0; v < units * kTileVectors; v += kExpTogether) {
+    float* const p = p_ + v * kLanes;
+    const float* const maximum = maxima + v / kTileVectors;
+    F32* const sums = stripes[v / kTileVectors];
+    if (v % (2 * kTileVectors) == 0) prefetch_.Issue();
+    F32 weight[kExpTogether];
+    Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
+      weight[i] = Sub(Load(p + i * kLanes), Set(maximum[i / kTileVectors]));
+    });
+    ExpEach(weight);
+    Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
+      Store(p + i * kLanes, weight[i]);
+      F32& sum = sums[i / kTileVectors * kStripeVectors + i % kStripeVectors];
+      const bool first = (v + i) % kTileVectors < kStripeVectors;
+      sum = first ? weight[i] : Add(sum, weight[i]);
+    });
+  }
+}
+
+inline void AttentionState::Softmax(const VectorBatch& batch) {
+  // Whole vectors are stored and loaded, though some lanes are of no unit: a
+  // load waits for the memory if it takes part of a store, or several.
+  alignas(64) float found[kRowBatch + kLanes];
+  alignas(64) float maxima[kRowBatch + kLanes] = {};
+  alignas(64) float sums[kRowBatch + kLanes];
+  const int units = batch.units();
+  for (int u = 0; u < units; u += kRowsReduced) {
+    F32 rows[kRowsReduced];
+    for (int i = 0; i < kRowsReduced; ++i) {
+      rows[i] = u + i < units ? MaskedMaximum(u + i, Visible(batch, u + i))
+                              : Set(-__builtin_inff());
+    }
+    ReduceMaxRows(rows, found + u);
+  }
+  for (int t = 0, u = 0; t < batch.tiles; ++t, u += batch.count) {
+    for (int r = 0; r < batch.count; r += kLanes) {
+      const int count = batch.count - r;
+      float* maximum = part_maximum_ + batch.first + r;
+      const F32 before = LoadFirst(maximum, count);
+      const F32 now = Max(before, Load(found + u + r));
+      StoreFirst(maximum, now, count);
+      Store(maxima + u + r, now);
+      Store(rescale_ + u + r, Sub(before, now));
+    }
+  }
+  for (int u = 0; u < units; u += kLanes) {
+    Store(rescale_ + u, ExpBelow(Load(rescale_ + u)));
+  }
+  // Of rows beyond the last unit, too, which mean nothing.
+  F32 stripes[kRowBatch][kStripeVectors];
+  Weigh(units, maxima, stripes);
+  for (int u = 0; u < units; u += kRowsReduced) {
+    SumStripesRows(stripes + u, sums + u);
+  }
+  for (int t = 0, u = 0; t < batch.tiles; ++t, u += batch.count) {
+    for (int r = 0; r < batch.count; r += kLanes) {
+      const int count = batch.count - r;
+      float* weight = part_weight_ + batch.first + r;
+      const F32 before = LoadFirst(weight, count);
+      StoreFirst(weight,
+                 Fma(before, Load(rescale_ + u + r), Load(sums + u + r)),
+                 count);
+    }
+  }
+}
+
+}  // namespace baton::kernels::cpu::BATON_ISA
+
+#endif  // BATON_KERNELS_CPU_SIMD_ATTENTION_SOFTMAX_INL_H_
