@@ -32,8 +32,31 @@ inline constexpr float kExpPolynomial[] = {       // r^7 down to r^0
     1.0f,
     1.0f};
 
+// 2^x = 2^n · P(r), n = rne(x), r = x - n exactly, |r| <= 1/2, P of degree 6,
+// minimax with P(0) = 1.
+inline constexpr float kExp2Low = -150.0f;    // 2^x rounds to 0 here and below
+inline constexpr float kExp2Polynomial[] = {  // r^6 down to r^0
+    0x1.416b5cp-13f,
+    0x1.5f083p-10f,
+    0x1.3b2de0p-7f,
+    0x1.c6af7cp-5f,
+    0x1.ebfbdcp-3f,
+    0x1.62e430p-1f,
+    1.0f};
+
 inline float PowerOfTwo(uint32_t exponent) {  // -126..127, else meaningless
   return std::bit_cast<float>((exponent + 127) << 23);
+}
+
+// p · 2^n for p in [1/2, 2] and rounded = n + kRoundMagic; denormal results are
+// rounded once.
+inline float ScaleByPowerOfTwo(float p, float rounded) {
+  const auto exponent = static_cast<int32_t>(
+      std::bit_cast<uint32_t>(rounded) - std::bit_cast<uint32_t>(kRoundMagic));
+  const int32_t half = exponent >> 1;
+  const float scaled = p * PowerOfTwo(static_cast<uint32_t>(half));
+  return scaled * PowerOfTwo(static_cast<uint32_t>(exponent) -
+                             static_cast<uint32_t>(half));
 }
 
 }  // namespace exact
@@ -49,12 +72,19 @@ inline float Exp(float x) {
   float p = kExpPolynomial[0];
 #pragma GCC unroll 8  // lets loops over Exp become vectors
   for (int i = 1; i < 8; ++i) p = std::fma(p, r, kExpPolynomial[i]);
-  const auto exponent = static_cast<int32_t>(
-      std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRoundMagic));
-  const int32_t half = exponent >> 1;
-  const float scaled = p * PowerOfTwo(static_cast<uint32_t>(half));
-  return scaled * PowerOfTwo(static_cast<uint32_t>(exponent) -
-                             static_cast<uint32_t>(half));
+  return ScaleByPowerOfTwo(p, shifted);
+}
+
+// 2^x for x < 128. Error < 0.8 ulp; denormal results are rounded once more.
+// Exp2(-inf) = 0.
+inline float Exp2(float x) {
+  using namespace exact;
+  x = x < kExp2Low ? kExp2Low : x;
+  const float rounded = x + kRoundMagic;
+  const float r = x - (rounded - kRoundMagic);
+  float p = kExp2Polynomial[0];
+  for (int i = 1; i < 7; ++i) p = std::fma(p, r, kExp2Polynomial[i]);
+  return ScaleByPowerOfTwo(p, rounded);
 }
 
 // Error < 1 ulp (fdlibm logf). Log(±0) = -inf, Log(x < 0) = NaN.

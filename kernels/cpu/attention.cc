@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/api/exact_math.h"
 #include "kernels/cpu/kv_store.h"
 
 namespace baton::kernels::cpu {
@@ -195,7 +196,7 @@ void AttentionRunner::Attend(const KvLayout& layout, int layer, const float* q,
       .q = q,
       .heads = heads,
       .group = group,
-      .scale = 1.0f / std::sqrt(static_cast<float>(layout.head_dim)),
+      .scale = exact::kLog2E / std::sqrt(static_cast<float>(layout.head_dim)),
       .out = out};
   int64_t cost = 0;
   for (const RowBlock& rows : blocks_) cost += rows.cost();

@@ -12,7 +12,7 @@ namespace baton::kernels::reference {
 namespace {
 
 // A softmax over part of the context, not yet normalised: the weights are
-// exp(score - maximum), `weight` their sum, `out` the weighted sum of V.
+// 2^(score - maximum), `weight` their sum, `out` the weighted sum of V.
 struct PartialSoftmax {
   explicit PartialSoftmax(int head_dim) : out(head_dim, 0.0f) {}
 
@@ -23,7 +23,7 @@ struct PartialSoftmax {
 
 // A query of one head, as its cache type takes it.
 struct Query {
-  std::vector<float> scaled;  // q / sqrt(head_dim)
+  std::vector<float> scaled;  // q · log2 e / sqrt(head_dim)
   QuantizedHead codes;        // of that, transformed; I8 only
 };
 
@@ -78,8 +78,8 @@ void AddTile(const HeadCache& cache, int tile, int tokens, const Query& q,
     p[j] = Score(cache, tile + j, q);
     maximum = std::max(maximum, p[j]);
   }
-  for (int j = 0; j < tokens; ++j) p[j] = Exp(p[j] - maximum);
-  const float rescale = Exp(partial->maximum - maximum);
+  for (int j = 0; j < tokens; ++j) p[j] = Exp2(p[j] - maximum);
+  const float rescale = Exp2(partial->maximum - maximum);
   partial->maximum = maximum;
   partial->weight =
       std::fma(partial->weight, rescale, StripedSum(p, kTileTokens));
@@ -92,8 +92,8 @@ void AddTile(const HeadCache& cache, int tile, int tokens, const Query& q,
 
 void Merge(const PartialSoftmax& later, PartialSoftmax* total) {
   const float maximum = std::max(total->maximum, later.maximum);
-  const float old_scale = Exp(total->maximum - maximum);
-  const float new_scale = Exp(later.maximum - maximum);
+  const float old_scale = Exp2(total->maximum - maximum);
+  const float new_scale = Exp2(later.maximum - maximum);
   total->maximum = maximum;
   total->weight = std::fma(total->weight, old_scale, later.weight * new_scale);
   for (size_t d = 0; d < total->out.size(); ++d) {
@@ -107,7 +107,7 @@ void Merge(const PartialSoftmax& later, PartialSoftmax* total) {
 void AttendHead(const HeadCache& cache, int position, const float* q,
                 float* out) {
   const int head_dim = cache.layout->head_dim;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  const float scale = exact::kLog2E / std::sqrt(static_cast<float>(head_dim));
   Query query = {.scaled = {q, q + head_dim}, .codes = {}};
   for (float& value : query.scaled) value *= scale;
   if (cache.layout->type == KvType::kI8) {

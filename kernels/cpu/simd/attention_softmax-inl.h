@@ -38,7 +38,7 @@ inline void AttentionState::Weigh(int units, const float* maxima,
     Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
       weight[i] = Sub(Load(p + i * kLanes), Set(maximum[i / kTileVectors]));
     });
-    ExpEach(weight);
+    Exp2Each(weight);
     Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
       Store(p + i * kLanes, weight[i]);
       F32& sum = sums[i / kTileVectors * kStripeVectors + i % kStripeVectors];
@@ -75,7 +75,7 @@ inline void AttentionState::Softmax(const VectorBatch& batch) {
     }
   }
   for (int u = 0; u < units; u += kLanes) {
-    Store(rescale_ + u, ExpBelow(Load(rescale_ + u)));
+    Store(rescale_ + u, Exp2(Load(rescale_ + u)));
   }
   // Of rows beyond the last unit, too, which mean nothing.
   F32 stripes[kRowBatch][kStripeVectors];

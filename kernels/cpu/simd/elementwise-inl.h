@@ -12,37 +12,42 @@ constexpr int kStripeVectors = kStripes / kLanes;
 constexpr int32_t kTinyMaximumBits = (127 - 100) << 23;  // 2^-100
 constexpr int32_t kInfinityBits = 0xff << 23;
 
-// x = Exp(x) for x <= kExpHigh, step by step over all of them: the chain of one
-// takes 50 cycles, and a machine finds few chains behind each other.
+inline F32 Exp(F32 x) {
+  using namespace exact;
+  x = Min(Set(kExpHigh), Max(Set(kExpLow), x));
+  const F32 shifted = Fma(x, Set(kLog2E), Set(kRoundMagic));
+  const F32 n = Sub(shifted, Set(kRoundMagic));
+  const F32 r = Fma(n, Set(-kLn2Low), Fma(n, Set(-kLn2High), x));
+  F32 p = Set(kExpPolynomial[0]);
+  for (int i = 1; i < 8; ++i) p = Fma(p, r, Set(kExpPolynomial[i]));
+  return ScaleByPowerOfTwo(p, n, shifted);
+}
+
+// x = Exp2(x), step by step over all of them.
 template <int n>
-[[gnu::always_inline]] inline void ExpEach(F32 (&x)[n]) {
+[[gnu::always_inline]] inline void Exp2Each(F32 (&x)[n]) {
   using namespace exact;
   F32 shifted[n], whole[n], p[n];
   Repeat<n>([&]<int i>() __attribute__((always_inline)) {
-    x[i] = Max(Set(kExpLow), x[i]);
-    shifted[i] = Fma(x[i], Set(kLog2E), Set(kRoundMagic));
-    whole[i] = Sub(shifted[i], Set(kRoundMagic));
-  });
-  Repeat<n>([&]<int i>() __attribute__((always_inline)) {
-    x[i] = Fma(whole[i], Set(-kLn2Low), Fma(whole[i], Set(-kLn2High), x[i]));
-    p[i] = Fma(Set(kExpPolynomial[0]), x[i], Set(kExpPolynomial[1]));
+    x[i] = Max(Set(kExp2Low), x[i]);
+    whole[i] = RoundToWhole(x[i], &shifted[i]);
+    x[i] = Sub(x[i], whole[i]);
+    p[i] = Set(kExp2Polynomial[0]);
   });
   Repeat<6>([&]<int k>() __attribute__((always_inline)) {
     Repeat<n>([&]<int i>() __attribute__((always_inline)) {
-      p[i] = Fma(p[i], x[i], Set(kExpPolynomial[k + 2]));
+      p[i] = Fma(p[i], x[i], Set(kExp2Polynomial[k + 1]));
     });
   });
   Repeat<n>([&]<int i>() __attribute__((always_inline)) {
     x[i] = ScaleByPowerOfTwo(p[i], whole[i], shifted[i]);
   });
 }
-
-inline F32 ExpBelow(F32 x) {  // x <= kExpHigh
+inline F32 Exp2(F32 x) {
   F32 one[] = {x};
-  ExpEach(one);
+  Exp2Each(one);
   return one[0];
 }
-inline F32 Exp(F32 x) { return ExpBelow(Min(Set(exact::kExpHigh), x)); }
 
 // Calls step(stripe vector, offset, lanes) over n elements so that element i
 // belongs to lane i % 16 of the stripes.

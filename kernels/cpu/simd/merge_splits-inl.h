@@ -6,9 +6,9 @@
 
 namespace baton::kernels::cpu::BATON_ISA {
 
-inline float ExpOf(float x) {
+inline float Exp2Of(float x) {
   float lanes[kLanes];
-  Store(lanes, Exp(Set(x)));
+  Store(lanes, Exp2(Set(x)));
   return lanes[0];
 }
 
@@ -17,8 +17,8 @@ inline void MergeSplit(int padded_dim, float maximum, float weight,
                        const float* out, float* total_maximum,
                        float* total_weight, float* total_out) {
   const float now = *total_maximum > maximum ? *total_maximum : maximum;
-  const float old_scale = ExpOf(*total_maximum - now);
-  const float new_scale = ExpOf(maximum - now);
+  const float old_scale = Exp2Of(*total_maximum - now);
+  const float new_scale = Exp2Of(maximum - now);
   *total_maximum = now;
   *total_weight = __builtin_fmaf(*total_weight, old_scale, weight * new_scale);
   for (int d = 0; d < padded_dim; d += kLanes) {

@@ -79,6 +79,11 @@ inline float SquareRoot(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 }
 
+inline F32 RoundToWhole(F32 x, F32* shifted) {
+  const F32 magic = Set(exact::kRoundMagic);
+  *shifted = Add(x, magic);
+  return Sub(*shifted, magic);
+}
 inline F32 ScaleByPowerOfTwo(F32 p, F32 /*n*/, F32 shifted) {
   const __m256i n = _mm256_sub_epi32(_mm256_castps_si256(shifted.v),
                                      _mm256_set1_epi32(0x4b400000));

@@ -77,6 +77,9 @@ inline float SquareRoot(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 }
 
+inline F32 RoundToWhole(F32 x, F32* /*shifted*/) {
+  return {_mm512_roundscale_ps(x.v, 0)};
+}
 inline F32 ScaleByPowerOfTwo(F32 p, F32 n, F32 /*shifted*/) {
   return {_mm512_scalef_ps(p.v, n.v)};
 }

@@ -60,6 +60,12 @@ inline float SquareRoot(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 }
 
+// rne(x), and in `shifted` what ScaleByPowerOfTwo takes for it.
+inline F32 RoundToWhole(F32 x, F32* shifted) {
+  const F32 magic = Set(exact::kRoundMagic);
+  *shifted = Add(x, magic);
+  return Sub(*shifted, magic);
+}
 // p · 2^n, rounded once; `shifted` = 1.5 · 2^23 + n.
 inline F32 ScaleByPowerOfTwo(F32 p, F32 /*n*/, F32 shifted) {
   const auto n = static_cast<int32_t>(__builtin_bit_cast(uint32_t, shifted.v) -
