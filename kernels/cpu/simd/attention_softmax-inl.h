@@ -26,25 +26,36 @@ inline F32 AttentionState::MaskedMaximum(int unit, int visible) {
 
 // Exponentials computed side by side: of some units, or of part of one.
 constexpr int kExpTogether = kLanes == 16 ? 8 : 4;
+constexpr int kUnitsTogether =
+    kExpTogether > kTileVectors ? kExpTogether / kTileVectors : 1;
 
 inline void AttentionState::Weigh(int units, const float* maxima,
                                   F32 (*stripes)[kStripeVectors]) {
-  for (int v = 0; v < units * kTileVectors; v += kExpTogether) {
-    float* const p = p_ + v * kLanes;
-    const float* const maximum = maxima + v / kTileVectors;
-    F32* const sums = stripes[v / kTileVectors];
-    if (v % (2 * kTileVectors) == 0) prefetch_.Issue();
-    F32 weight[kExpTogether];
-    Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
-      weight[i] = Sub(Load(p + i * kLanes), Set(maximum[i / kTileVectors]));
-    });
-    Exp2Each(weight);
-    Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
-      Store(p + i * kLanes, weight[i]);
-      F32& sum = sums[i / kTileVectors * kStripeVectors + i % kStripeVectors];
-      const bool first = (v + i) % kTileVectors < kStripeVectors;
-      sum = first ? weight[i] : Add(sum, weight[i]);
-    });
+  for (int u = 0; u < units; u += kUnitsTogether) {
+    if (u % 2 == 0) prefetch_.Issue();
+    F32 sum[kUnitsTogether * kStripeVectors];
+    Repeat<kUnitsTogether * kStripeVectors>(
+        [&]<int i>() __attribute__((always_inline)) { sum[i] = Set(0.0f); });
+    float* p = scores(u);
+    for (int v = 0; v < kTileVectors; v += kExpTogether) {
+      F32 weight[kExpTogether];
+      Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
+        weight[i] =
+            Sub(Load(p + i * kLanes), Set(maxima[u + i / kTileVectors]));
+      });
+      Exp2Each(weight);
+      Repeat<kExpTogether>([&]<int i>() __attribute__((always_inline)) {
+        Store(p + i * kLanes, weight[i]);
+        constexpr int kSum = i / kTileVectors * kStripeVectors;
+        F32& stripe = sum[kSum + (v + i) % kStripeVectors];
+        stripe = Add(stripe, weight[i]);
+      });
+      p += kExpTogether * kLanes;
+    }
+    Repeat<kUnitsTogether * kStripeVectors>(
+        [&]<int i>() __attribute__((always_inline)) {
+          stripes[u + i / kStripeVectors][i % kStripeVectors] = sum[i];
+        });
   }
 }
 

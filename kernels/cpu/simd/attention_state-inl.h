@@ -99,6 +99,11 @@ class AttentionState {
   float* out(int vector) { return part_ + int64_t{vector} * padded_dim_; }
 
  private:
+  static void Swap(float*& a, float*& b) {
+    float* const held = a;
+    a = b;
+    b = held;
+  }
   F32 MaskedMaximum(int unit, int visible);
   void Weigh(int units, const float* maxima, F32 (*stripes)[kStripeVectors]);
 
@@ -149,17 +154,37 @@ inline void AttentionState::Reset(int first_vector) {
 }
 
 inline void AttentionState::EndSplit(int first_vector, bool is_first) {
-  for (int v = first_vector; v < vectors_; v = NextVector(v, first_vector)) {
-    float* total = total_ + int64_t{v} * padded_dim_;
-    if (!is_first) {
+  if (is_first) {  // all vectors see it
+    Swap(part_, total_);
+    Swap(part_maximum_, total_maximum_);
+    Swap(part_weight_, total_weight_);
+    return;
+  }
+  if (first_vector > 0) {
+    for (int v = first_vector; v < vectors_; v = NextVector(v, first_vector)) {
       MergeSplit(padded_dim_, part_maximum_[v], part_weight_[v], out(v),
-                 &total_maximum_[v], &total_weight_[v], total);
-      continue;
+                 &total_maximum_[v], &total_weight_[v],
+                 total_ + int64_t{v} * padded_dim_);
     }
-    total_maximum_[v] = part_maximum_[v];
-    total_weight_[v] = part_weight_[v];
-    for (int d = 0; d < padded_dim_; d += kLanes) {
-      Store(total + d, Load(out(v) + d));
+    return;
+  }
+  alignas(64) float earlier[kLanes], later[kLanes];
+  for (int v = 0; v < vectors_; v += kLanes) {
+    const int count = vectors_ - v;
+    const MergeFactors factors = FactorsOf(LoadFirst(total_maximum_ + v, count),
+                                           LoadFirst(part_maximum_ + v, count));
+    StoreFirst(total_maximum_ + v, factors.maximum, count);
+    const F32 later_weight =
+        Mul(LoadFirst(part_weight_ + v, count), factors.later);
+    StoreFirst(
+        total_weight_ + v,
+        Fma(LoadFirst(total_weight_ + v, count), factors.earlier, later_weight),
+        count);
+    Store(earlier, factors.earlier);
+    Store(later, factors.later);
+    for (int i = 0; i < kLanes && i < count; ++i) {
+      MergeOutputs(padded_dim_, out(v + i), earlier[i], later[i],
+                   total_ + int64_t{v + i} * padded_dim_);
     }
   }
 }

@@ -127,6 +127,7 @@ void Int8Cache::ScoreTile(const Blocks& keys, int vector, int unit,
   for (int first = 0; first < quads; first += part) {
     const int end = first + part < quads ? first + part : quads;
     state_.prefetch().Issue();
+#pragma GCC unroll 4
     for (int k = first; k < end; ++k) {
       Bytes loaded[C];
       Repeat<C>([&]<int c>() __attribute__((always_inline)) {

@@ -6,25 +6,40 @@
 
 namespace baton::kernels::cpu::BATON_ISA {
 
-inline float Exp2Of(float x) {
-  float lanes[kLanes];
-  Store(lanes, Exp2(Set(x)));
-  return lanes[0];
+// The factors with which a softmax over earlier splits and one over a later
+// split join: 2 to their maxima less that of both.
+struct MergeFactors {
+  F32 maximum;
+  F32 earlier;
+  F32 later;
+};
+inline MergeFactors FactorsOf(F32 earlier, F32 later) {
+  const F32 maximum = Max(earlier, later);
+  F32 factors[] = {Sub(earlier, maximum), Sub(later, maximum)};
+  Exp2Each(factors);
+  return {maximum, factors[0], factors[1]};
+}
+
+inline void MergeOutputs(int padded_dim, const float* out, float earlier,
+                         float later, float* total) {
+  for (int d = 0; d < padded_dim; d += kLanes) {
+    Store(total + d,
+          Fma(Load(total + d), Set(earlier), Mul(Load(out + d), Set(later))));
+  }
 }
 
 // One more split joins a softmax over those before it.
 inline void MergeSplit(int padded_dim, float maximum, float weight,
                        const float* out, float* total_maximum,
                        float* total_weight, float* total_out) {
-  const float now = *total_maximum > maximum ? *total_maximum : maximum;
-  const float old_scale = Exp2Of(*total_maximum - now);
-  const float new_scale = Exp2Of(maximum - now);
-  *total_maximum = now;
-  *total_weight = __builtin_fmaf(*total_weight, old_scale, weight * new_scale);
-  for (int d = 0; d < padded_dim; d += kLanes) {
-    Store(total_out + d, Fma(Load(total_out + d), Set(old_scale),
-                             Mul(Load(out + d), Set(new_scale))));
-  }
+  const MergeFactors factors = FactorsOf(Set(*total_maximum), Set(maximum));
+  float now[kLanes], earlier[kLanes], later[kLanes];
+  Store(now, factors.maximum);
+  Store(earlier, factors.earlier);
+  Store(later, factors.later);
+  *total_maximum = now[0];
+  *total_weight = __builtin_fmaf(*total_weight, earlier[0], weight * later[0]);
+  MergeOutputs(padded_dim, out, earlier[0], later[0], total_out);
 }
 
 inline void Normalise(const float* total, float weight, int head_dim,
