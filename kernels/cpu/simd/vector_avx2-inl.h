@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/api/exact_math.h"
+
 // Eight lanes; AVX2, FMA and F16C. The vocabulary of vector_scalar-inl.h.
 namespace baton::kernels::cpu::BATON_ISA {
 

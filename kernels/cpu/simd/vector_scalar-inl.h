@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/api/exact_math.h"
+
 // One lane per vector: the kernels as plain scalar code. The other vector_*
 // headers give the same names to wider vectors.
 namespace baton::kernels::cpu::BATON_ISA {

@@ -64,6 +64,29 @@ TEST(ExactMathTest, ExpAtTheEdges) {
   EXPECT_TRUE(std::isnan(Exp(kNan)));
 }
 
+TEST(ExactMathTest, Exp2IsWithinItsBound) {
+  double worst = 0;
+  ForFloats(-125.9f, 127.9f, 997, [&](float x) {
+    worst = std::max(worst, UlpError(Exp2(x), std::exp2(double{x})));
+  });
+  EXPECT_LT(worst, 0.8);
+  ForFloats(-149.9f, -125.9f, 97, [&](float x) {
+    worst = std::max(worst, UlpError(Exp2(x), std::exp2(double{x})));
+  });
+  EXPECT_LT(worst, 1.1);
+}
+
+TEST(ExactMathTest, Exp2AtTheEdges) {
+  EXPECT_EQ(Exp2(0.0f), 1.0f);
+  EXPECT_EQ(Exp2(-0.0f), 1.0f);
+  EXPECT_EQ(Exp2(-1.0f), 0.5f);
+  EXPECT_EQ(Exp2(10.0f), 1024.0f);
+  EXPECT_EQ(Exp2(-149.0f), 0x1p-149f);
+  EXPECT_EQ(Exp2(-150.0f), 0.0f);
+  EXPECT_EQ(Exp2(-kInfinity), 0.0f);
+  EXPECT_TRUE(std::isnan(Exp2(kNan)));
+}
+
 TEST(ExactMathTest, LogIsWithinItsBound) {
   double worst = 0;
   ForFloats(0x1p-149f, 0x1.fffffep127f, 997, [&](float x) {
