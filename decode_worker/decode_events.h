@@ -49,7 +49,9 @@ struct DecodeOptions {
   uint32_t forced_preemptions = 0;
   std::string transport;  // reported with landings
   ComputeHealth::Options health = {};
-  std::optional<CostModel> costs = {};  // of a step; none: not predicted
+  // Of a step; none: not predicted. The scheduler learns in its own and leaves
+  // none here.
+  std::optional<CostModel> costs = {};
   SpeculationOptions speculation = {};
   SequenceLimits limits;
   std::shared_ptr<const Vocabulary> vocabulary;

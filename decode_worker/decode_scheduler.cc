@@ -20,7 +20,8 @@ std::shared_ptr<Drafting> MakeDrafting(const SpeculationOptions& options) {
 
 DecodeScheduler::DecodeScheduler(DecodeOptions options)
     : AttemptScheduler(options.epoch, options.blocks, options.budget,
-                       options.health, options.costs),
+                       options.health,
+                       std::exchange(options.costs, std::nullopt)),
       options_(std::move(options)),
       cap_(options_.tpot_target, options_.max_sequences),
       lengths_(options_.length_quantile),

@@ -13,7 +13,8 @@ namespace baton::prefill {
 
 PrefillScheduler::PrefillScheduler(PrefillOptions options)
     : AttemptScheduler(options.epoch, options.blocks, options.budget,
-                       options.health, options.costs),
+                       options.health,
+                       std::exchange(options.costs, std::nullopt)),
       options_(std::move(options)) {}
 
 std::vector<Action> PrefillScheduler::Handle(Event event, MonotonicTime now) {

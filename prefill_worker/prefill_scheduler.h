@@ -35,7 +35,9 @@ struct PrefillOptions {
   StepBudget budget;
   uint32_t max_attempts = 1024;  // accepted and not over; more are refused
   ComputeHealth::Options health = {};
-  std::optional<CostModel> costs = {};  // of a step; none: not predicted
+  // Of a step; none: not predicted. The scheduler learns in its own and leaves
+  // none here.
+  std::optional<CostModel> costs = {};
   SequenceLimits limits;
   std::shared_ptr<const Vocabulary> vocabulary;
 };

@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check_architecture as check  # noqa: E402
+import check_docs  # noqa: E402
 import check_fault_list  # noqa: E402
 
 
@@ -94,6 +95,41 @@ class PlantedViolations(unittest.TestCase):
                           ("| 1.2 | cut | *not yet* |", False)):
             found = self.errors(check_fault_list.check_list, row, tests)
             self.assertEqual(not found, good, row)
+
+    def test_metrics_page(self):
+        metrics = check_docs.metrics_in(
+            'a(m->AddCounter("baton_a_total", "x")), b(m.AddHistogram(\n'
+            '    "baton_b_seconds",')
+        self.assertEqual(metrics, {"baton_a_total": "counter",
+                                   "baton_b_seconds": "histogram"})
+        a = "| `baton_a_total` | counter | | x |\n"
+        b = "| `baton_b_seconds` | histogram | | x |\n"
+        for page, good in ((a + b, True), (a, False), (a + b + a, False),
+                           (a + b.replace("histogram", "gauge"), False),
+                           (a + b + "| `baton_c` | gauge | | |\n", False)):
+            found = self.errors(check_docs.check_metrics, page, metrics)
+            self.assertEqual(not found, good, page)
+
+    def test_flags_page(self):
+        shared = check_docs.flags_in(
+            "  --steps N [128]       how many\n"
+            "  --model TEXT          which\n"
+            "  --insecure            x [y]\n"
+            "  --isa auto|avx2 [auto]\n                         which\n")
+        self.assertEqual(shared, {"steps": "128", "model": "",
+                                  "insecure": "off", "isa": "auto"})
+        flags_of = {"baton-prefill-worker": shared,
+                    "baton-decode-worker": shared | {"batch": "4"},
+                    "baton-router": {"queue": "1m"}}
+        page = ("## Flags of both workers\n| `--steps` | 128 | x |\n"
+                "## Flags of decode workers\n| `--batch` | 4 | x |\n"
+                "## Flags of the router\n| `--queue` | 1m | x |\n")
+        for old, new in (("", ""), ("| 128", "| 64"), ("`--steps", "`--step"),
+                         ("| `--batch` | 4 | x |\n", "| `--steps` | 128 | |\n"),
+                         ("1m", "2m"), ("## Flags of the router\n", "")):
+            found = self.errors(check_docs.check_flags, page.replace(old, new),
+                                flags_of)
+            self.assertEqual(not found, old == "", (old, new, found))
 
 
 if __name__ == "__main__":
