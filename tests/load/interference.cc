@@ -146,7 +146,7 @@ absl::StatusOr<RhythmFigures> InterferenceCluster::Run(
                                          {worker.load().running_sequences(),
                                           worker.load().running_positions()}));
   }
-  std::vector<double> ttft;
+  std::vector<double> ttft, queue, prefill, transfer, way;
   for (const Sample& sample : fresh.Take()) {
     BATON_RETURN_IF_ERROR(CheckEnd(sample));
     if (sample.code == absl::StatusCode::kDeadlineExceeded) {
@@ -154,13 +154,27 @@ absl::StatusOr<RhythmFigures> InterferenceCluster::Run(
     } else if (sample.code == absl::StatusCode::kResourceExhausted) {
       ++figures.refused;
     } else {
+      const v1::Served& served = sample.served;
       ttft.push_back(Milliseconds(sample.ttft()));
+      queue.push_back(served.queue_ms());
+      prefill.push_back(served.prefill_ms());
+      transfer.push_back(served.transfer_ms());
+      way.push_back(ttft.back() - queue.back() - prefill.back());
       const uint32_t chunks = sample.served.prefill_chunks();
       figures.fewest_chunks = figures.answered == 0
                                   ? chunks
                                   : std::min(figures.fewest_chunks, chunks);
       ++figures.answered;
     }
+  }
+  figures.queue_ms = Quantile(queue, 0.5);
+  figures.prefill_ms = Quantile(prefill, 0.5);
+  figures.transfer_ms = Quantile(transfer, 0.5);
+  figures.way_ms = Quantile(way, 0.5);
+  if (prompts != nullptr) {
+    const double workers = topology_ == Topology::kAggregated ? 2 : 1;
+    figures.alone_ms =
+        1e3 * prompts->tokens * workers / PrefillTokensPerSecond();
   }
   figures.ttft_p50_ms = Quantile(ttft, 0.5);
   figures.ttft_p99_ms = Quantile(ttft, 0.99);

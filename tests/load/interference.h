@@ -36,6 +36,11 @@ struct RhythmFigures {
   // Of the fresh prompts.
   uint64_t answered = 0, refused = 0, late = 0;
   double ttft_p50_ms = 0, ttft_p99_ms = 0;
+  // Medians by phase, and of TTFT what is in none of them: the way to the
+  // router and back.
+  double queue_ms = 0, prefill_ms = 0, transfer_ms = 0, way_ms = 0;
+  // A prompt in full steps with nothing beside it, as predicted.
+  double alone_ms = 0;
   uint32_t fewest_chunks = 0;  // of an answered one
 };
 

@@ -46,6 +46,10 @@ void Print(const char* phase, const RhythmFigures& f) {
       "more), %lu refused, %lu late\n",
       f.answered, f.ttft_p50_ms, f.ttft_p99_ms, f.fewest_chunks, f.refused,
       f.late);
+  std::printf(
+      "      medians: queue %.1f, prefill %.1f (%.1f predicted with nothing "
+      "beside it), transfer %.1f, to the router and back %.1f ms\n",
+      f.queue_ms, f.prefill_ms, f.alone_ms, f.transfer_ms, f.way_ms);
 }
 
 uint32_t LeastChunks(uint32_t tokens, uint32_t step_tokens) {
