@@ -12,8 +12,8 @@ class FloatCache {
  public:
   explicit FloatCache(AttentionState* state);
 
-  // While a tile is computed, for every four vectors.
-  static constexpr int kPrefetchParts = 10;
+  // For every four vectors of a tile: in register tiles, then in the softmax.
+  static constexpr int kPrefetchParts = 8 * kTileVectors / kChainColumns + 2;
 
   bool in_place() const { return in_place_; }
   void BeginTile(int tile, int tokens) {

@@ -17,8 +17,8 @@ class Int8Cache {
     tile_ = tile;
     tokens_ = tokens;
   }
-  // While a tile is computed, for every four vectors.
-  static constexpr int kPrefetchParts = 12;
+  // For every four vectors of a tile: in register tiles, then in the softmax.
+  static constexpr int kPrefetchParts = 8 * kTileVectors / kChainColumns + 4;
 
   bool in_place() const { return true; }
   void CopyTile(int /*head*/) {}
