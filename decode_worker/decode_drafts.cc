@@ -56,13 +56,13 @@ size_t DecodeScheduler::MostDrafts(const Sequence& sequence) const {
 
 std::vector<uint32_t> DecodeScheduler::DraftCounts(
     const StepPlan& plan, const std::vector<DraftOffer>& offers,
-    const StepCosts* draft) const {
+    const StepCosts* draft, double* added_seconds) const {
   const SpeculationOptions& speculation = options_.speculation;
   if (costs_.has_value() && !speculation.always) {
     return ChooseDrafts(costs_->costs(), ShapeOf(plan), offers,
                         {.rows = speculation.max_draft_rows,
                          .seconds = cap_.StepSeconds(*costs_, BatchOf(offers))},
-                        draft);
+                        draft, added_seconds);
   }
   std::vector<uint32_t> counts;
   uint32_t room = speculation.max_draft_rows;
@@ -96,7 +96,8 @@ void DecodeScheduler::PlanGuesses(StepPlan* plan) {
     offers.push_back(
         {plan->spans[span].first_position, speculator.acceptance()});
   });
-  const std::vector<uint32_t> counts = DraftCounts(*plan, offers, nullptr);
+  const std::vector<uint32_t> counts =
+      DraftCounts(*plan, offers, nullptr, nullptr);
   size_t offer = 0;
   ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
     const uint32_t wanted = counts[offer];
@@ -117,9 +118,10 @@ void DecodeScheduler::PlanModelGuesses(StepPlan* plan) {
          draft_model_->Acceptance(DraftKey(job, branch), *branch.sequence,
                                   MostDrafts(*branch.sequence))});
   });
+  double added_seconds = 0;
   const std::vector<uint32_t> counts =
-      DraftCounts(*plan, offers, draft_model_->costs());
-  BeginDraftStep(*plan, offers);
+      DraftCounts(*plan, offers, draft_model_->costs(), &added_seconds);
+  BeginDraftStep(*plan, offers, added_seconds);
   size_t offer = 0;
   ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
     const uint32_t wanted = counts[offer++];
@@ -132,18 +134,19 @@ void DecodeScheduler::PlanModelGuesses(StepPlan* plan) {
 }
 
 void DecodeScheduler::BeginDraftStep(const StepPlan& plan,
-                                     const std::vector<DraftOffer>& offers) {
-  if (!costs_.has_value()) {
-    draft_model_->BeginStep(Duration::zero(), Duration::max());
-    return;
+                                     const std::vector<DraftOffer>& offers,
+                                     double added_seconds) {
+  Duration step{}, spare = Duration::max();
+  if (costs_.has_value()) {
+    step = costs_->Predict(ShapeOf(plan));
+    const double seconds = cap_.StepSeconds(*costs_, BatchOf(offers)) -
+                           Seconds(step) - added_seconds;
+    if (std::isfinite(seconds) && !options_.speculation.always) {
+      spare = std::chrono::duration_cast<Duration>(
+          std::chrono::duration<double>(seconds));
+    }
   }
-  const Duration step = costs_->Predict(ShapeOf(plan));
-  const double limit = cap_.StepSeconds(*costs_, BatchOf(offers));
-  draft_model_->BeginStep(
-      step, std::isfinite(limit) ? std::chrono::duration_cast<Duration>(
-                                       std::chrono::duration<double>(limit)) -
-                                       step
-                                 : Duration::max());
+  draft_model_->BeginStep(step, spare);
 }
 
 DecodeBatch DecodeScheduler::BatchOf(const std::vector<DraftOffer>& offers) {

@@ -159,13 +159,16 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   template <class Visit>
   void ForEachDecodeRow(Visit visit);
   size_t MostDrafts(const Sequence& sequence) const;
-  // How many of each offer are verified; `draft`: costs of the draft model.
+  // How many of each offer are verified; see ChooseDrafts.
   std::vector<uint32_t> DraftCounts(const StepPlan& plan,
                                     const std::vector<DraftOffer>& offers,
-                                    const StepCosts* draft) const;
+                                    const StepCosts* draft,
+                                    double* added_seconds) const;
   static DecodeBatch BatchOf(const std::vector<DraftOffer>& offers);
+  // The guesses of the draft model take `added_seconds`.
   void BeginDraftStep(const StepPlan& plan,
-                      const std::vector<DraftOffer>& offers);
+                      const std::vector<DraftOffer>& offers,
+                      double added_seconds);
   // Blocks for the rows of `count` guesses behind a decode row.
   void AddDraftRows(Row& row, const Branch& branch, uint32_t count,
                     PlannedSpan* span, StepPlan* plan);

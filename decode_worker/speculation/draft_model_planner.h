@@ -57,8 +57,8 @@ class DraftModelPlanner {
                                       size_t most);
 
   // Makes a step of this plan: forget what the last one left. It is predicted
-  // to take `step` so far; `spare` may be added, beside the guesses that were
-  // chosen.
+  // to take `step` without guesses; with those that were chosen it may still
+  // grow by `spare`.
   void BeginStep(Duration step, Duration spare);
   // Plans `count` guesses for span `span` of the plan, a decode span of the
   // choice; 0 counts as a step in which it could have guessed. Returns how many

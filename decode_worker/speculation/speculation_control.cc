@@ -12,6 +12,11 @@ constexpr double kLeastGain = 1.03;
 // Nor is a guess made that is probably wrong, however cheap its row looks.
 constexpr double kLeastAcceptance = 0.25;
 
+// A batch whose rows take so many times what a step takes anyway computes
+// nothing but what is needed: the little that guesses may gain there is not
+// worth a wrong one.
+constexpr double kFullBatch = 2;
+
 // The next guess of an offer.
 struct Next {
   double tokens = 0;  // expected of it
@@ -39,8 +44,10 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
                                    const DraftLimits& limits,
-                                   const StepCosts* draft) {
+                                   const StepCosts* draft,
+                                   double* added_seconds) {
   std::vector<uint32_t> chosen(offers.size(), 0);
+  if (added_seconds != nullptr) *added_seconds = 0;
   std::priority_queue<Next> guesses;
   // Prompt chunks are no part of the time that the tokens are for, but guesses
   // pay for rows beside them.
@@ -52,12 +59,14 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
       guesses.push({offers[i].acceptance.front(), i});
     }
   }
-  if (guesses.empty()) return chosen;
+  const bool full = static_cast<double>(offers.size()) >=
+                    kFullBatch * (costs.fixed + costs.weights) / costs.row;
+  if (guesses.empty() || full) return chosen;
   double tokens = static_cast<double>(offers.size());
   double seconds = StepSeconds(costs, decode);
+  const double alone = seconds;
   double best_rate = kLeastGain * tokens / seconds;
-  const double most_seconds =
-      seconds + limits.seconds - StepSeconds(costs, step);
+  const double most_seconds = alone + limits.seconds - StepSeconds(costs, step);
 
   const uint32_t rows = step.rows();
   std::vector<uint32_t> taken(offers.size(), 0);
@@ -86,6 +95,7 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
     if (tokens / seconds > best_rate) {
       best_rate = tokens / seconds;
       best = order.size();
+      if (added_seconds != nullptr) *added_seconds = seconds - alone;
     }
     if (Likely(offer, count)) {
       guesses.push({next.tokens * offer.acceptance[count], next.offer});

@@ -30,14 +30,17 @@ struct DraftLimits {
 // `step` is the step without guesses, the spans of the offers and prompt chunks
 // beside them. A guess that is verified
 // costs a row behind all others: where rows are free (below the crossover) many
-// are worth it, in a full batch none; a guess that is probably wrong never.
+// are worth it, in a full batch (of twice as many rows) none; a guess that is
+// probably wrong never.
 // `draft`, if not null: a model makes the guesses, all first ones in one pass,
-// then all second ones and so on.
+// then all second ones and so on. `added_seconds`, if not null, is set to what
+// they are predicted to add to the step.
 std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
                                    const DraftLimits& limits,
-                                   const StepCosts* draft = nullptr);
+                                   const StepCosts* draft = nullptr,
+                                   double* added_seconds = nullptr);
 
 }  // namespace baton::decode
 

@@ -50,13 +50,18 @@ TEST(SpeculationControlTest, BadGuessesTakeNone) {
   EXPECT_THAT(Choose({}), ElementsAre());
 }
 
-TEST(SpeculationControlTest, AFullBatchTakesNoneUnlessTheyAreNearlySure) {
-  EXPECT_THAT(
-      Choose(std::vector<std::vector<double>>(16, std::vector<double>(8, 0.5))),
-      Each(0));
-  const auto sure = Choose(
-      std::vector<std::vector<double>>(16, std::vector<double>(8, 0.99)));
-  EXPECT_THAT(sure, testing::Contains(testing::Gt(0)));
+TEST(SpeculationControlTest, AFullerBatchTakesOnlyWhatIsNearlySure) {
+  const auto choose = [](size_t sequences, double probability) {
+    return Choose(std::vector<std::vector<double>>(
+        sequences, std::vector<double>(8, probability)));
+  };
+  EXPECT_THAT(choose(7, 0.5), Each(0));
+  EXPECT_THAT(choose(7, 0.99), testing::Contains(testing::Gt(0)));
+  // Twice as many rows as are free, and those that the fixed part is worth.
+  for (const double probability : {0.5, 0.9, 0.99, 1.0}) {
+    EXPECT_THAT(choose(9, probability), Each(0));
+    EXPECT_THAT(choose(16, probability), Each(0));
+  }
 }
 
 TEST(SpeculationControlTest, TheBetterGuessesGoFirst) {
@@ -110,9 +115,10 @@ TEST(SpeculationControlTest, TheStepStaysWithinItsLimit) {
       for (const size_t sequences : {1, 3}) {
         const std::vector<DraftOffer> offers(sequences, DraftOffer{100, good});
         const StepShape step = Shape(offers, prompt_rows);
+        double added = 0;
         const auto choose = [&](double seconds) {
           return ChooseDrafts(kCosts, step, offers,
-                              {.rows = 100, .seconds = seconds}, model);
+                              {.rows = 100, .seconds = seconds}, model, &added);
         };
         const auto paying = choose(std::numeric_limits<double>::infinity());
         const double alone = StepSeconds(kCosts, step);
@@ -136,6 +142,10 @@ TEST(SpeculationControlTest, TheStepStaysWithinItsLimit) {
             seconds += passes * (draft.fixed + draft.weights);
           if (all > 0) {
             EXPECT_LE(seconds, limit + 1e-9);
+            EXPECT_LE(alone + added, limit + 1e-9);
+            EXPECT_GE(alone + added, seconds - 1e-9);
+          } else {
+            EXPECT_EQ(added, 0);
           }
         }
         EXPECT_EQ(choose(alone + 1), paying);
