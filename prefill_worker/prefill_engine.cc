@@ -1,8 +1,10 @@
 #include "prefill_worker/prefill_engine.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "prefill_worker/prefill_metrics.h"
 
 namespace baton::prefill {
 namespace {
@@ -41,11 +43,22 @@ void Execute(Engine& engine, AbortTransfer action) {
   engine.transfers().Abort(action.transfer);
 }
 
+Engine::OnMessage Watched(WorkerMetrics* metrics, Engine::OnMessage next) {
+  if (metrics == nullptr) return next;
+  const auto prefill = std::make_shared<PrefillMetrics>(metrics->metrics());
+  return [prefill, next = std::move(next)](SessionId session,
+                                           v1::PrefillEvent event) {
+    prefill->Saw(event);
+    next(session, std::move(event));
+  };
+}
+
 }  // namespace
 
 PrefillEngine::PrefillEngine(WorkerParts parts, OnMessage on_message)
     : WorkerEngine(std::move(parts), parts.step_tokens,
-                   PrefillScheduler(OptionsOf(parts)), std::move(on_message),
+                   PrefillScheduler(OptionsOf(parts)),
+                   Watched(parts.metrics, std::move(on_message)),
                    [](Engine& engine, auto action) {
                      Execute(engine, std::move(action));
                    }) {}

@@ -25,8 +25,8 @@ struct PrefillJob : AttemptJob {
   uint32_t tokens = 0;  // to compute
   v1::Ticket ticket;
   Phase phase = Phase::kWaiting;
-  MonotonicTime accepted, started, sampled;
-  uint32_t computed = 0;  // leading tokens
+  MonotonicTime accepted, started, sampled;  // started: its first chunk
+  uint32_t computed = 0;                     // leading tokens
   uint32_t chunks = 0;
   bool in_step = false;
   std::vector<BlockRef> blocks;

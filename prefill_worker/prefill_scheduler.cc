@@ -127,7 +127,6 @@ void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
     job.blocks = *std::move(blocks);
     job.holds_running = true;
     job.phase = Phase::kRunning;
-    job.started = now;
     job.link = Link::kOpening;
     chunks_.Add(job.id, job.tokens);
     const MonotonicTime lapse =
@@ -145,6 +144,7 @@ void PrefillScheduler::StartStep(MonotonicTime now) {
   for (const ChunkPlanner::Chunk& chunk : step_) {
     Job& job = jobs_.at(chunk.job);
     job.in_step = true;
+    if (job.chunks == 0) job.started = now;
     AddPromptSpan(job.request, chunk.first, chunk.count, chunk.last, job.blocks,
                   &plan);
   }
