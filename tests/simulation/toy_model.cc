@@ -17,7 +17,6 @@ struct Slot {
   uint32_t position;
   uint64_t digest;
 };
-static_assert(sizeof(Slot) == 16);
 
 uint64_t Mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -25,19 +24,43 @@ uint64_t Mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
+// K of a position are token and position, V is the digest.
+constexpr int kLanes = kernels::KvLayout::kTokens;
+static_assert(kLanes == kBlockTokens);
+
+std::byte* KOf(std::byte* block, int dim, uint32_t lane) {
+  return block + (dim * kLanes + lane) * sizeof(uint16_t);
+}
+
+std::byte* VOf(std::byte* block, uint32_t lane) {
+  return block + ToyKvLayout().v_offset(0, 0) + lane * sizeof(uint64_t);
+}
+
 Slot ReadSlot(absl::Span<std::byte* const> blocks, uint32_t position) {
+  std::byte* block = blocks[position / kBlockTokens];
+  const uint32_t lane = position % kBlockTokens;
+  uint16_t k[4];
+  for (int dim = 0; dim < 4; ++dim) {
+    std::memcpy(&k[dim], KOf(block, dim, lane), sizeof(k[dim]));
+  }
   Slot slot;
-  std::memcpy(
-      &slot,
-      blocks[position / kBlockTokens] + position % kBlockTokens * sizeof(Slot),
-      sizeof(Slot));
+  std::memcpy(&slot.token, k, sizeof(slot.token));
+  std::memcpy(&slot.position, k + 2, sizeof(slot.position));
+  std::memcpy(&slot.digest, VOf(block, lane), sizeof(slot.digest));
   return slot;
 }
 
-void WriteSlot(absl::Span<std::byte* const> blocks, const Slot& slot) {
-  std::memcpy(blocks[slot.position / kBlockTokens] +
-                  slot.position % kBlockTokens * sizeof(Slot),
-              &slot, sizeof(Slot));
+void WriteSlot(absl::Span<std::byte* const> blocks, uint32_t position,
+               const Slot& slot) {
+  std::byte* block = blocks[position / kBlockTokens];
+  const uint32_t lane = position % kBlockTokens;
+  uint16_t k[4];
+  std::memcpy(k, &slot.token, sizeof(slot.token));
+  std::memcpy(k + 2, &slot.position, sizeof(slot.position));
+  for (int dim = 0; dim < 4; ++dim) {
+    std::memcpy(KOf(block, dim, lane), &k[dim], sizeof(k[dim]));
+  }
+  std::memcpy(VOf(block, lane), &slot.digest, sizeof(slot.digest));
 }
 
 // Digest of positions [0, end), each checked.
@@ -119,26 +142,11 @@ uint64_t ExtendDigest(uint64_t digest, TokenId token) {
   return Mix(digest * 0x9E3779B97F4A7C15u + token + 1);
 }
 
-namespace {
-
-void FillPositions(absl::Span<std::byte* const> blocks, uint64_t first,
-                   uint64_t end, int value) {
-  for (uint64_t p = first; p < end; ++p) {
-    std::memset(blocks[p / kBlockTokens] + p % kBlockTokens * sizeof(Slot),
-                value, sizeof(Slot));
-  }
-}
-
-}  // namespace
-
-void ClearToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
-                       uint64_t end) {
-  FillPositions(blocks, first, end, 0);
-}
-
 void SpoilToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
                        uint64_t end) {
-  FillPositions(blocks, first, end, 0xff);
+  for (uint64_t p = first; p < end; ++p) {
+    WriteSlot(blocks, static_cast<uint32_t>(p), {~0u, ~0u, ~uint64_t{0}});
+  }
 }
 
 std::vector<float> ToyLogits(uint64_t digest) {
@@ -186,7 +194,7 @@ absl::Status RunToyStep(absl::Span<const StepSpan> spans, uint32_t version,
     for (TokenId token : span.tokens) {
       digest = ExtendDigest(digest, token);
       digests.push_back(digest);
-      WriteSlot(span.blocks, {token, position, digest});
+      WriteSlot(span.blocks, position, {token, position, digest});
       ++position;
     }
     SpanResult& out = result->spans.emplace_back();

@@ -26,7 +26,7 @@ inline constexpr uint32_t kToyVocabulary = 64;
 inline constexpr TokenId kToyEnd = 62;
 inline constexpr TokenId kToySpecial = 63;  // no text unless asked for
 
-// 256 bytes per block: 16 positions of 16 bytes.
+// 256 bytes per block, 16 per position.
 kernels::KvLayout ToyKvLayout();
 
 // One to four bytes of text per token; some are parts of a code point.
@@ -47,11 +47,8 @@ std::vector<float> ToyLogits(uint64_t digest);
 absl::Status RunToyStep(absl::Span<const StepSpan> spans, uint32_t version,
                         StepResult* result);
 
-// Makes positions [first, end) of a sequence unwritten again.
-void ClearToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
-                       uint64_t end);
-
-// Makes them what nobody wrote: reading or writing them is found out.
+// Makes positions [first, end) what nobody wrote: reading or writing them is
+// found out.
 void SpoilToyPositions(absl::Span<std::byte* const> blocks, uint64_t first,
                        uint64_t end);
 

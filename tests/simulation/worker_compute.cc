@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/strings.h"
+#include "common/kv_cache/kv_lanes.h"
 #include "tests/simulation/toy_model.h"
 #include "tests/simulation/worker_process.h"
 
@@ -64,7 +65,7 @@ void WorkerProcess::Compute(const StepPlan& plan, StepResult* result) {
     const auto from = draft_memory_->BlockSpan(copy.from.id);
     std::byte* to = draft_memory_->Block(copy.to.id);
     std::copy(from.begin(), from.end(), to);
-    ClearToyPositions({&to, 1}, copy.positions, kBlockTokens);
+    ClearPositions(ToyKvLayout(), {&to, 1}, copy.positions, kBlockTokens);
     environment_.monitor->Count("draft blocks copied");
   }
   for (const PlannedDraft& draft : plan.drafts) {
@@ -89,12 +90,13 @@ void WorkerProcess::Compute(const StepPlan& plan, StepResult* result) {
     const size_t kept = result->spans[i].draws.size();
     environment_.monitor->Count("spans with guesses");
     if (kept > 1) environment_.monitor->Count("guesses accepted");
-    ClearToyPositions(spans[i].blocks, spans[i].first_position + kept,
-                      spans[i].first_position + spans[i].tokens.size());
+    ClearPositions(ToyKvLayout(), spans[i].blocks,
+                   spans[i].first_position + kept,
+                   spans[i].first_position + spans[i].tokens.size());
     for (const DraftKv& kv : draft_kv_) {
       if (kv.span != i) continue;
       const uint64_t right = std::max<size_t>(kept, 1) - 1;
-      ClearToyPositions(kv.blocks, kv.first_guess + right, kv.end);
+      ClearPositions(ToyKvLayout(), kv.blocks, kv.first_guess + right, kv.end);
     }
   }
   draft_kv_.clear();
