@@ -465,6 +465,7 @@ void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
 
   const AttemptId id(next_attempt_++);
   const uint64_t tokens = waiting.work.placement.prefill_tokens;
+  const uint64_t blocks = ExpectedKvBlocks(waiting.work.placement);
   const auto choices = static_cast<uint32_t>(waiting.work.choices.size());
   entry.flow.Dispatch(id, std::move(waiting.work), place, policy_->name(), now_,
                       &out_);
@@ -480,6 +481,7 @@ void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
   WorkerView* computer =
       place.prefill == nullptr ? decode : workers_.Find(place.prefill->index);
   decode->outstanding_kv_tokens += tokens;
+  decode->placed_kv_blocks += blocks;
   decode->outstanding_choices += choices;
   computer->outstanding_prefill_tokens += tokens;
   computer->credit.Start(tokens, computer->hello);

@@ -158,6 +158,7 @@ absl::Status WorkerTable::ApplyLoad(WorkerView* worker,
   BATON_ASSIGN_OR_RETURN(worker->costs, StepCostsOf(load));
   if (load.steps() != worker->load.steps()) worker->last_step = now;
   worker->load = load;
+  worker->placed_kv_blocks = 0;
   if (worker->state == WorkerState::kIncompatible) return absl::OkStatus();
   worker->detail = load.unhealthy().substr(0, kMaxDetailBytes);
   worker->state = !load.unhealthy().empty() ? WorkerState::kUnhealthy

@@ -6,6 +6,7 @@
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 #include "common/tokens/token.h"
+#include "router/routing/kv_demand.h"
 
 namespace baton::router {
 namespace {
@@ -133,6 +134,19 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
 }
 
 }  // namespace
+
+uint64_t ExpectedAnswerTokens(const PlacementRequest& request) {
+  const uint64_t left =
+      request.context_tokens -
+      std::min(request.context_tokens, request.prefill_tokens);
+  return std::min(left, kUsualAnswerTokens);
+}
+
+uint64_t ExpectedKvBlocks(const PlacementRequest& request) {
+  return KvBlocksFor(request.prefill_tokens, request.prefill_tokens,
+                     std::max<uint64_t>(ExpectedAnswerTokens(request), 1),
+                     std::max<uint64_t>(request.choices, 1));
+}
 
 bool MayPair(const WorkerView& prefill, const WorkerView& decode) {
   return prefill.hello.fingerprint() == decode.hello.fingerprint() &&

@@ -37,6 +37,13 @@ struct PlacementRequest {
   std::string fingerprint{};
 };
 
+// An answer is taken to have so many tokens at most; most are far below their
+// limit.
+inline constexpr uint64_t kUsualAnswerTokens = 64;
+uint64_t ExpectedAnswerTokens(const PlacementRequest& request);  // per choice
+// Blocks that its decode worker is expected to need for it.
+uint64_t ExpectedKvBlocks(const PlacementRequest& request);
+
 // What the cluster as a whole can do for a request; more is better.
 enum class Servability {
   kNoWorker,  // no healthy decode worker (of the fingerprint)

@@ -2,6 +2,7 @@
 #include <optional>
 #include <tuple>
 
+#include "common/base/mutants.h"
 #include "router/routing/policy.h"
 
 namespace baton::router {
@@ -10,8 +11,6 @@ namespace {
 // Workers whose speeds differ by less are taken for equally fast: which of
 // two equal ones measured a little better says nothing.
 constexpr double kAlike = 1.25;
-// What an answer is taken to have at most; most are far below their limit.
-constexpr uint64_t kAnswerTokens = 64;
 constexpr DecodeBatch kUsualBatch = {.sequences = 8, .positions = 8 * 512};
 
 const WorkerView& PrefillOf(const Candidate& candidate) {
@@ -58,16 +57,13 @@ class Forecast {
     const double tokens = static_cast<double>(prefill.PrefillBacklogTokens() +
                                               request.prefill_tokens);
     const double speed = prefill_.alike() ? prefill_.most : SpeedOf(prefill);
-    const uint64_t answer =
-        std::min(request.context_tokens -
-                     std::min(request.context_tokens, request.prefill_tokens),
-                 kAnswerTokens);
     const double own_step = DecodeStepSeconds(
         *decode.costs,
         decode.Decoding().With(request.choices, request.prefill_tokens));
     const double step =
         decode_.alike() ? own_step * decode_.least / StepOf(decode) : own_step;
-    return tokens / speed + static_cast<double>(answer) * step;
+    return tokens / speed +
+           static_cast<double>(ExpectedAnswerTokens(request)) * step;
   }
 
  private:
@@ -82,7 +78,7 @@ class Forecast {
   Range decode_;   // seconds of a usual step
 };
 
-using Order = std::tuple<double, uint64_t, WorkerIndex, WorkerIndex>;
+using Order = std::tuple<bool, double, uint64_t, WorkerIndex, WorkerIndex>;
 
 Order OrderOf(const PlacementRequest& request, const Candidate& candidate,
               const std::optional<Forecast>& forecast) {
@@ -92,7 +88,10 @@ Order OrderOf(const PlacementRequest& request, const Candidate& candidate,
                           ? forecast->Seconds(request, candidate)
                           : static_cast<double>(prefill.PrefillBacklogTokens() +
                                                 decode.KvTokensInUse());
-  return {load, prefill.placements + decode.placements, prefill.index,
+  // Where there is no room it would be refused, or others lose their blocks.
+  const bool full = decode.SpareBlocks() < ExpectedKvBlocks(request) &&
+                    !BATON_MUTANT("spare_blocks_ignored");
+  return {full, load, prefill.placements + decode.placements, prefill.index,
           decode.index};
 }
 

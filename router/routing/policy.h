@@ -25,7 +25,8 @@ class RoutingPolicy {
 
 // Takes prefill and decode workers in turn, whatever their load.
 std::unique_ptr<RoutingPolicy> MakeRoundRobin();
-// Where the answer is expected soonest by the costs that the workers measured:
+// Where the decode worker has spare blocks for it, if anywhere; of such places
+// where the answer is expected soonest by the costs that the workers measured:
 // the prompt tokens that wait at the prefill worker and its own, then steps of
 // the decode worker's batch with it. Where a worker does not tell its costs,
 // the least work in tokens: waiting to be prefilled, and of KV in use. Equal

@@ -45,6 +45,11 @@ uint64_t WorkerView::SequenceLimit() const {
              : std::min<uint64_t>(most, load.sequence_limit());
 }
 
+uint64_t WorkerView::SpareBlocks() const {
+  const uint64_t spare = load.spare_blocks();
+  return spare - std::min(spare, placed_kv_blocks);
+}
+
 DecodeBatch WorkerView::Decoding() const {
   return {std::max(load.running_sequences(), outstanding_choices),
           std::max<uint64_t>(load.running_positions(), outstanding_kv_tokens)};

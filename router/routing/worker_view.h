@@ -52,6 +52,8 @@ struct WorkerView {
   // whose KV is or will be here.
   uint64_t outstanding_prefill_tokens = 0;
   uint64_t outstanding_kv_tokens = 0;
+  // Of a decode worker, for what this router placed here since its last load.
+  uint64_t placed_kv_blocks = 0;
   uint64_t placements = 0;  // attempts ever placed here
   uint32_t outstanding_attempts = 0;
   uint32_t outstanding_choices = 0;  // in the batch of a decode worker
@@ -80,6 +82,9 @@ struct WorkerView {
   bool has_any_credit() const { return credit.Any(load); }
   // Choices that a decode worker takes at once as things are.
   uint64_t SequenceLimit() const;
+  // Blocks that a decode worker has for new work, by its own prediction; 0 if
+  // it says nothing.
+  uint64_t SpareBlocks() const;
   // What it decodes now, of all routers as far as known.
   DecodeBatch Decoding() const;
   // Prompt tokens waiting for computation, of all routers as far as known.

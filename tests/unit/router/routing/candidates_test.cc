@@ -327,5 +327,20 @@ TEST_F(CandidatesTest, AWorkerThatJustJoinedGetsLittle) {
   EXPECT_THAT(Places({&p0_, &d2_, &d3_}, request_), ElementsAre(Pair(0, 3)));
 }
 
+TEST(ExpectedKvBlocksTest, CountsAUsualAnswerAndSharesThePrompt) {
+  EXPECT_EQ(ExpectedAnswerTokens({.prefill_tokens = 10, .context_tokens = 30}),
+            20u);
+  EXPECT_EQ(ExpectedAnswerTokens({.prefill_tokens = 10, .context_tokens = 900}),
+            64u);
+  EXPECT_EQ(ExpectedAnswerTokens({.prefill_tokens = 10, .context_tokens = 5}),
+            0u);
+  EXPECT_EQ(ExpectedKvBlocks({.prefill_tokens = 32, .context_tokens = 33}), 2u)
+      << "the last token's KV is not needed";
+  EXPECT_EQ(ExpectedKvBlocks({.prefill_tokens = 32, .context_tokens = 34}), 3u);
+  EXPECT_EQ(ExpectedKvBlocks(
+                {.prefill_tokens = 32, .context_tokens = 34, .choices = 4}),
+            2u + 4);
+}
+
 }  // namespace
 }  // namespace baton::router

@@ -111,6 +111,33 @@ TEST_F(PolicyCostTest, TokensCountWhenOneDoesNotTellItsCosts) {
   EXPECT_EQ(ChooseFor(100, 10).prefill, &p1_);
 }
 
+TEST_F(PolicyCostTest, AWorkerWithoutRoomComesLast) {
+  d2_.load.set_spare_blocks(5);
+  d3_.load.set_spare_blocks(11);
+  d3_.load.set_running_sequences(7);
+  EXPECT_EQ(ChooseFor(100, 200).decode, &d3_)
+      << "100 tokens and 64 are 11 blocks";
+  EXPECT_EQ(ChooseFor(50, 30).decode, &d2_) << "room in both";
+  d3_.placed_kv_blocks = 1;
+  EXPECT_EQ(ChooseFor(100, 200).decode, &d2_) << "room in neither";
+  d3_.placed_kv_blocks = 100;
+  EXPECT_EQ(d3_.SpareBlocks(), 0u);
+}
+
+TEST_F(PolicyTest, RoomCountsWithoutCostsToo) {
+  auto policy = MakeLeastLoaded();
+  const PlacementRequest request{.prefill_tokens = 10, .context_tokens = 20};
+  const auto chosen = [&] {
+    return places_[policy->Choose(request, places_)].decode;
+  };
+  d2_.load.set_spare_blocks(2);
+  d3_.load.set_spare_blocks(2);
+  d3_.outstanding_kv_tokens = 49;
+  EXPECT_EQ(chosen(), &d2_);
+  d2_.load.set_spare_blocks(1);
+  EXPECT_EQ(chosen(), &d3_);
+}
+
 TEST_F(PolicyTest, LeastLoadedBreaksTiesByUse) {
   auto policy = MakeLeastLoaded();
   p0_.placements = 1;
