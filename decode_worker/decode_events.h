@@ -44,6 +44,9 @@ struct DecodeOptions {
   Duration retry_after = std::chrono::milliseconds(20);
   uint32_t max_preemptions = 3;   // of an attempt; then its growth is reserved
   double length_quantile = 0.75;  // that admission plans with: OutputLengths
+  // How long attempts may wait for blocks while no step is made for them; well
+  // below the time after which routers take a worker for stalled.
+  Duration block_patience = std::chrono::seconds(2);
   // For tests: every attempt loses its blocks after each of its first steps,
   // as often as this and max_preemptions say.
   uint32_t forced_preemptions = 0;
@@ -88,6 +91,8 @@ struct DecodeCounters : WorkerCounters {
   uint64_t preemptions = 0;
   uint64_t recomputed_tokens = 0;  // rows that were computed before
   uint32_t most_preemptions = 0;   // of one attempt
+  uint64_t landings_given_up = 0;  // their blocks were needed for growth
+  uint64_t given_up = 0;           // attempts that waited for blocks too long
 };
 
 struct DecodeKind {

@@ -18,6 +18,10 @@ DecodeMetrics::DecodeMetrics(Metrics* metrics)
     : preemptions_(metrics->AddCounter(
           "baton_preemptions_total",
           "Attempts that lost their KV blocks to others, the pool being full")),
+      given_up_(metrics->AddCounter(
+          "baton_given_up_for_blocks_total",
+          "Attempts that failed, to be replayed, because others needed their "
+          "KV blocks or none came free for them")),
       recomputed_tokens_(metrics->AddCounter(
           "baton_recomputed_tokens_total",
           "Tokens computed once more for preempted attempts")),
@@ -30,6 +34,7 @@ void DecodeMetrics::Publish(const DecodeScheduler& scheduler,
                             MonotonicTime now) {
   const DecodeCounters& counters = scheduler.counters();
   RaiseTo(preemptions_, counters.preemptions);
+  RaiseTo(given_up_, counters.landings_given_up + counters.given_up);
   RaiseTo(recomputed_tokens_, counters.recomputed_tokens);
   const uint64_t peak = scheduler.predicted_peak();
   predicted_peak_.Set(static_cast<double>(peak));

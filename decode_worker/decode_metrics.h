@@ -21,6 +21,7 @@ class DecodeMetrics {
 
  private:
   prometheus::Counter& preemptions_;
+  prometheus::Counter& given_up_;
   prometheus::Counter& recomputed_tokens_;
   prometheus::Gauge& predicted_peak_;
   uint64_t logged_ = 0;  // preemptions

@@ -10,6 +10,63 @@
 
 namespace baton::decode {
 
+template <class Wanted>
+DecodeJob* DecodeScheduler::Accept(SessionId session, const Wanted& command,
+                                   bool local, MonotonicTime now) {
+  ++counters_.attempts;
+  const AttemptId attempt(command.attempt_id());
+  absl::StatusOr<SequenceRequest> request = ParseSequenceSpec(
+      command.sequence(), options_.limits, options_.vocabulary);
+  if (!request.ok()) {
+    SendFailure(session, attempt, request.status(), false,
+                v1::FAILURE_CAUSE_REQUEST);
+    return nullptr;
+  }
+  DecodeJob job;
+  job.session = session;
+  job.attempt = attempt;
+  job.demand = BlockDemand::Of(*request);
+  job.request = *std::move(request);
+  job.local = local;
+  job.credit = local ? job.request.context_tokens : 0;
+  job.deadline = now + std::chrono::milliseconds(command.deadline_ms());
+  const size_t choices = job.request.choices.size();
+  if (job.demand.total() > pool_.size() || choices > options_.max_sequences) {
+    SendFailure(session, attempt,
+                absl::ResourceExhaustedError(StrCat(
+                    "never fits: needs ", job.demand.total(), " blocks and ",
+                    choices, " sequences, this worker has ", pool_.size(),
+                    " and ", options_.max_sequences)),
+                false, v1::FAILURE_CAUSE_REQUEST);
+    return nullptr;
+  }
+  const AdmissionTurn::Request in_turn = {
+      job.request.priority,
+      now - std::chrono::milliseconds(command.waited_ms())};
+  std::string reason = WhyClosed();
+  if (reason.empty()) {
+    reason = WhyNoRoom(job);
+    if (!reason.empty()) turn_.Refused(in_turn, now);
+  }
+  if (reason.empty()) reason = turn_.WhyNot(in_turn, now);
+  if (!reason.empty()) {
+    Refuse(session, attempt, std::move(reason));
+    return nullptr;
+  }
+  turn_.Accepted(in_turn);
+  const BlockUse use = local ? BlockUse::kRunning : BlockUse::kLanding;
+  absl::StatusOr<std::vector<BlockRef>> blocks =
+      pool_.Acquire(job.demand.context, use);
+  BATON_CHECK(blocks.ok());
+  job.context = *std::move(blocks);
+  job.context_use = use;
+  sequences_ += static_cast<uint32_t>(choices);
+  BATON_FAILPOINT("decode.accept");
+  DecodeJob& added = jobs_.Add(std::move(job));
+  predicted_peak_ = PredictedPeak(nullptr);
+  return &added;
+}
+
 void DecodeScheduler::Reserve(SessionId session,
                               const v1::ReserveLanding& command,
                               MonotonicTime now) {
@@ -23,8 +80,7 @@ void DecodeScheduler::Reserve(SessionId session,
     Send(session, std::move(event));
     return;
   }
-  DecodeJob* job = Accept(session, attempt, command.sequence(),
-                          command.deadline_ms(), /*local=*/false, now);
+  DecodeJob* job = Accept(session, command, /*local=*/false, now);
   if (job == nullptr) return;
   job->phase = Phase::kOpening;
   actions_.push_back(
@@ -39,8 +95,7 @@ void DecodeScheduler::Serve(SessionId session, const v1::ServeLocally& command,
     ++counters_.stale_messages;
     return;
   }
-  DecodeJob* job = Accept(session, attempt, command.sequence(),
-                          command.deadline_ms(), /*local=*/true, now);
+  DecodeJob* job = Accept(session, command, /*local=*/true, now);
   if (job == nullptr) {
     const uint64_t tokens = ContextTokensOf(command.sequence());
     accounts_.ReturnTokens(session, tokens, tokens);
@@ -50,64 +105,26 @@ void DecodeScheduler::Serve(SessionId session, const v1::ServeLocally& command,
   job->phase = Phase::kReady;
 }
 
-DecodeJob* DecodeScheduler::Accept(SessionId session, AttemptId attempt,
-                                   const v1::SequenceSpec& spec,
-                                   uint32_t deadline_ms, bool local,
-                                   MonotonicTime now) {
-  ++counters_.attempts;
-  absl::StatusOr<SequenceRequest> request =
-      ParseSequenceSpec(spec, options_.limits, options_.vocabulary);
-  if (!request.ok()) {
-    SendFailure(session, attempt, request.status(), false,
-                v1::FAILURE_CAUSE_REQUEST);
-    return nullptr;
-  }
-  DecodeJob job;
-  job.session = session;
-  job.attempt = attempt;
-  job.demand = BlockDemand::Of(*request);
-  job.request = *std::move(request);
-  job.local = local;
-  job.credit = local ? job.request.context_tokens : 0;
-  job.deadline = now + std::chrono::milliseconds(deadline_ms);
-  const size_t choices = job.request.choices.size();
-  if (job.demand.total() > pool_.size() || choices > options_.max_sequences) {
-    SendFailure(session, attempt,
-                absl::ResourceExhaustedError(StrCat(
-                    "never fits: needs ", job.demand.total(), " blocks and ",
-                    choices, " sequences, this worker has ", pool_.size(),
-                    " and ", options_.max_sequences)),
-                false, v1::FAILURE_CAUSE_REQUEST);
-    return nullptr;
-  }
-  if (std::string reason = WhyNoRoom(job); !reason.empty()) {
-    ++counters_.refused;
-    v1::DecodeEvent event;
-    v1::Refused& refused = *event.mutable_refused();
-    refused.set_attempt_id(attempt.value());
-    refused.set_reason(std::move(reason));
-    refused.set_retry_after_ms(
-        static_cast<uint32_t>(Milliseconds(options_.retry_after)));
-    Send(session, std::move(event));
-    return nullptr;
-  }
-  const BlockUse use = local ? BlockUse::kRunning : BlockUse::kLanding;
-  absl::StatusOr<std::vector<BlockRef>> blocks =
-      pool_.Acquire(job.demand.context, use);
-  BATON_CHECK(blocks.ok());
-  job.context = *std::move(blocks);
-  job.context_use = use;
-  sequences_ += static_cast<uint32_t>(choices);
-  BATON_FAILPOINT("decode.accept");
-  DecodeJob& added = jobs_.Add(std::move(job));
-  predicted_peak_ = PredictedPeak(nullptr);
-  return &added;
+void DecodeScheduler::Refuse(SessionId session, AttemptId attempt,
+                             std::string reason) {
+  ++counters_.refused;
+  v1::DecodeEvent event;
+  v1::Refused& refused = *event.mutable_refused();
+  refused.set_attempt_id(attempt.value());
+  refused.set_reason(std::move(reason));
+  refused.set_retry_after_ms(
+      static_cast<uint32_t>(Milliseconds(options_.retry_after)));
+  Send(session, std::move(event));
+}
+
+std::string DecodeScheduler::WhyClosed() const {
+  if (draining_) return "draining";
+  if (!healthy()) return StrCat("unhealthy: ", health_.WhyUnhealthy());
+  return "";
 }
 
 std::string DecodeScheduler::WhyNoRoom(const DecodeJob& job) const {
   const Ledger& ledger = pool_.ledger();
-  if (draining_) return "draining";
-  if (!healthy()) return StrCat("unhealthy: ", health_.WhyUnhealthy());
   if (std::string full =
           cap_.WhyFull(costs_.has_value() ? &*costs_ : nullptr, AcceptedBatch(),
                        static_cast<uint32_t>(job.request.choices.size()),
@@ -122,7 +139,7 @@ std::string DecodeScheduler::WhyNoRoom(const DecodeJob& job) const {
     return StrCat("blocks: ", ledger.free, " are free, ", job.demand.context,
                   " wanted");
   }
-  if (!Fits(job)) {
+  if (!FitsWithout(job, {})) {
     return StrCat("blocks: ", PredictedPeak(&job), " in use at the peak, ",
                   AllowedPeak(), " allowed");
   }

@@ -1,6 +1,7 @@
 #ifndef BATON_DECODE_WORKER_DECODE_SCHEDULER_H_
 #define BATON_DECODE_WORKER_DECODE_SCHEDULER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
 #include "common/base/mutants.h"
@@ -17,6 +19,7 @@
 #include "common/worker/attempt_scheduler.h"
 #include "common/worker/chunk_planner.h"
 #include "common/worker/scheduler_events.h"
+#include "decode_worker/admission_turn.h"
 #include "decode_worker/batch_cap.h"
 #include "decode_worker/decode_events.h"
 #include "decode_worker/decode_job.h"
@@ -34,11 +37,13 @@ namespace baton::decode {
 // step, when blocks are given back. Attempts are accepted as long as the peak
 // of what all are predicted to need fits the pool. A running choice that finds
 // no free block takes those of the attempt that ranks last (rank: priority
-// band, then age); that one is computed again, from its tokens, when there is
-// room. Nobody waits for ever: whoever ranks first takes blocks from all
-// others and needs at most the pool, those preempted max_preemptions times
-// hold all they need, and landings have deadlines. Pure: single-threaded, no
-// clock, no memory.
+// band, then age), running ones before landings; the running one is computed
+// again, from its tokens, before anything of lower rank runs; the landing
+// fails, for the router to replay. Nobody waits for ever: blocks are taken
+// only by who ranks higher, whoever ranks first needs at most the pool, those
+// preempted max_preemptions times hold all they need, and where what is left
+// are landings of higher rank, who waits fails after block_patience. Pure:
+// single-threaded, no clock, no memory.
 class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
  public:
   using Event = decode::Event;
@@ -48,6 +53,13 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // Actions are to be executed in order.
   std::vector<Action> Handle(Event event, MonotonicTime now);
 
+  MonotonicTime NextDeadline() const {
+    const MonotonicTime next = AttemptScheduler::NextDeadline();
+    return step_in_flight_ ? next : std::min(next, standstill_);
+  }
+
+  // Attempts that waited for blocks when the last step was planned.
+  uint32_t waiting() const { return waiting_; }
   // Most blocks in use at one time from now on, as of the last step.
   uint64_t predicted_peak() const {
     return jobs_.empty() ? 0 : predicted_peak_;
@@ -86,9 +98,11 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
              MonotonicTime now);
   void Release(SessionId session, AttemptId attempt);
   // The job with its blocks, or null after the router was told why not.
-  DecodeJob* Accept(SessionId session, AttemptId attempt,
-                    const v1::SequenceSpec& spec, uint32_t deadline_ms,
-                    bool local, MonotonicTime now);
+  template <class Wanted>
+  DecodeJob* Accept(SessionId session, const Wanted& command, bool local,
+                    MonotonicTime now);
+  void Refuse(SessionId session, AttemptId attempt, std::string reason);
+  std::string WhyClosed() const;  // to everything new; or empty
   // Empty, or why there is no room for this new attempt now.
   std::string WhyNoRoom(const DecodeJob& job) const;
   DecodeBatch AcceptedBatch() const;  // the next rows of all that are here
@@ -108,23 +122,51 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // covered, 1..rows.
   uint32_t CoverRows(DecodeJob& job, Branch& branch, uint32_t rows);
   uint32_t Missing(const DecodeJob& job) const;  // blocks, for the next rows
-  DecodeJob* VictimFor(const DecodeJob& job);    // null: nobody ranks lower
+  // Whether `other` loses its blocks before the job waits for any.
+  bool GivesWay(const DecodeJob& other, const DecodeJob& job) const;
+  // Who gives way, last in rank first: of those that hold blocks, and of those
+  // whose KV is still on its way, which come after.
+  std::vector<DecodeJob*> VictimsFor(const DecodeJob& job);
+  std::vector<DecodeJob*> LandingsFor(const DecodeJob& job);
   void Preempt(DecodeJob& job);
   void ForcePreemptions();
-  // Blocks again for preempted attempts, by rank, as long as they fit.
+  // Landings fail until so many blocks are free or in quarantine.
+  void CloseLandingsFor(const DecodeJob& job, uint32_t blocks);
+  void CloseLanding(DecodeJob& landing);
+
+  // Returning: decode_return.cc.
+  std::vector<DecodeJob*> Waiting();  // for blocks, by rank
+  // Blocks again for preempted attempts, by rank, as long as they fit, if need
+  // be beside those of higher rank alone.
   void ReturnPreempted(MonotonicTime now);
+  bool WaitsForBatch(const DecodeJob& job) const;  // a static one
+  // How many of `others`, in this order, must go for the job to fit; none: it
+  // does not even if all go.
+  std::optional<size_t> FewestOf(absl::Span<DecodeJob* const> others,
+                                 const DecodeJob& job) const;
+  void MakeRoom(const DecodeJob& job);
+  // When attempts wait and no step can be made: landings of lower rank fail,
+  // and after block_patience who ranks last. True: plan again.
+  bool EndStandstill(MonotonicTime now);
+  void CloseLandingsToReturn(const DecodeJob& job);
   void Return(DecodeJob& job, MonotonicTime now);
   // Nothing is taken from it any more, it has all it can need.
   bool Reserved(const DecodeJob& job) const {
     return job.preemptions >= options_.max_preemptions &&
            !BATON_MUTANT("preemption_unbounded");
   }
-  uint32_t HeldBlocks(const DecodeJob& job) const;
   uint32_t ReturnBlocks(const DecodeJob& job) const;  // to be taken by Return
   uint32_t OwnBlocks(const DecodeJob& job, const Branch& branch) const;
-  bool Fits(const DecodeJob& job) const;
+
+  // Forecast: decode_forecast.cc.
+  uint32_t HeldBlocks(const DecodeJob& job) const;
+  // With the blocks that it takes first and at the predicted peak, once those
+  // that are `gone` hold none.
+  bool FitsWithout(const DecodeJob& job,
+                   absl::Span<DecodeJob* const> gone) const;
   // Most blocks in use at one time from now on, with `one_more` or without.
-  uint64_t PredictedPeak(const DecodeJob* one_more) const;
+  uint64_t PredictedPeak(const DecodeJob* one_more,
+                         absl::Span<DecodeJob* const> gone = {}) const;
   void AddDemand(const DecodeJob& job, PeakDemand* demand) const;
   uint32_t StepsLeft(const Sequence& choice, uint64_t rows) const;
   uint32_t AllowedPeak() const;
@@ -133,6 +175,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   void JoinReady(MonotonicTime now);
   bool BatchRuns() const;
   void StartStep(MonotonicTime now);
+  StepPlan PlanStep(MonotonicTime now);
   void PlanDecode(DecodeJob& job, StepPlan* plan);
   void PlanPrefill(const ChunkPlanner::Chunk& chunk, StepPlan* plan);
   void PlanRecompute(DecodeJob& job, const ChunkPlanner::Chunk& chunk,
@@ -202,10 +245,12 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   std::vector<Row> step_;   // of the step in flight
   uint32_t sequences_ = 0;  // choices accepted and not ended
   OutputLengths lengths_;
+  AdmissionTurn turn_;
   const std::shared_ptr<Drafting> drafting_;  // null: nothing like it guesses
   std::optional<DraftModelPlanner> draft_model_;
   uint32_t waiting_ = 0;  // attempts preempted or without their next block
-  uint64_t predicted_peak_ = 0;  // as of the last step or attempt
+  MonotonicTime standstill_ = kNever;  // when it ends, of no step for them
+  uint64_t predicted_peak_ = 0;        // as of the last step or attempt
 };
 
 }  // namespace baton::decode

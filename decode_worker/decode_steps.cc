@@ -36,6 +36,16 @@ bool DecodeScheduler::BatchRuns() const {
 void DecodeScheduler::StartStep(MonotonicTime now) {
   if (step_in_flight_) return;
   ForcePreemptions();
+  StepPlan plan = PlanStep(now);
+  while (EndStandstill(now)) plan = PlanStep(now);
+  if (step_.empty()) return;
+  PlanDrafts(&plan);
+  predicted_peak_ = PredictedPeak(nullptr);
+  RunNext(std::move(plan), now);
+  BATON_FAILPOINT("decode.step");
+}
+
+StepPlan DecodeScheduler::PlanStep(MonotonicTime now) {
   GrowTables();
   ReturnPreempted(now);
   ForgetEndedDrafts();
@@ -47,11 +57,7 @@ void DecodeScheduler::StartStep(MonotonicTime now) {
   for (const auto& chunk : NextChunks(&chunks_, plan)) {
     PlanPrefill(chunk, &plan);
   }
-  if (step_.empty()) return;
-  PlanDrafts(&plan);
-  predicted_peak_ = PredictedPeak(nullptr);
-  RunNext(std::move(plan), now);
-  BATON_FAILPOINT("decode.step");
+  return plan;
 }
 
 void DecodeScheduler::PlanDecode(DecodeJob& job, StepPlan* plan) {

@@ -52,6 +52,7 @@ void RequestFlow::Dispatch(AttemptId id, Work work, const Candidate& place,
     reserve->set_attempt_id(id.value());
     *reserve->mutable_sequence() = SpecFor(attempt);
     reserve->set_deadline_ms(RemainingMs(now));
+    reserve->set_waited_ms(WaitedMs(now));
   } else {
     attempt.phase = AttemptPhase::kPrefilling;
     attempt.prefill_started = true;
@@ -59,6 +60,7 @@ void RequestFlow::Dispatch(AttemptId id, Work work, const Candidate& place,
     serve->set_attempt_id(id.value());
     *serve->mutable_sequence() = SpecFor(attempt);
     serve->set_deadline_ms(RemainingMs(now));
+    serve->set_waited_ms(WaitedMs(now));
   }
   out->push_back(SendToDecode{attempt.decode, std::move(command)});
 }
@@ -335,6 +337,12 @@ v1::SequenceSpec RequestFlow::SpecFor(const Attempt& attempt) const {
                                                choices_[index].tokens.end());
   }
   return spec;
+}
+
+uint32_t RequestFlow::WaitedMs(MonotonicTime now) const {
+  return static_cast<uint32_t>(
+      std::clamp<double>(Milliseconds(now - request_.received), 0,
+                         std::numeric_limits<uint32_t>::max()));
 }
 
 uint32_t RequestFlow::RemainingMs(MonotonicTime now) const {

@@ -98,6 +98,7 @@ class RequestFlow {
   Work WorkFor(std::vector<uint32_t> choices) const;
   v1::SequenceSpec SpecFor(const Attempt& attempt) const;
   uint32_t RemainingMs(MonotonicTime now) const;
+  uint32_t WaitedMs(MonotonicTime now) const;  // since it was received
 
   Appended Append(const Attempt& attempt, v1::TokenDelta* delta,
                   v1::GenerateEvent* event);

@@ -104,6 +104,9 @@ bool Cluster::Look() {
   const bool calm = scenario_.calm();
   next_look_ = now + milliseconds(50);
   if (!healed_ && !calm) busy_until_ = now;
+  if (calm && monitor_.counts().contains("router.stalled")) {
+    monitor_.Violation("cluster", "work stood still, and nothing was wrong");
+  }
   for (const Client& client : clients_) {
     busy_until_ =
         std::max(busy_until_, client.running() ? now : client.finished_at());

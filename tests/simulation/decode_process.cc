@@ -1,5 +1,6 @@
 #include "tests/simulation/decode_process.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -56,6 +57,7 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   options.max_preemptions = shape.max_preemptions;
   options.length_quantile = shape.length_quantile;
   options.forced_preemptions = shape.forced_preemptions;
+  options.block_patience = shape.block_patience;
   options.transport = "sim";
   options.health.probe_interval = std::chrono::seconds(10);
   options.limits.max_context_tokens = shape.max_context_tokens;
@@ -88,8 +90,13 @@ void DecodeProcess::Accept(std::shared_ptr<DecodeStream> stream) {
 }
 
 void DecodeProcess::Handle(decode::Event event) {
+  const std::optional<Asked> asked = AskedBy(event);
+  const uint64_t attempts = scheduler_.counters().attempts;
   std::vector<decode::Action> actions =
       scheduler_.Handle(std::move(event), Now());
+  if (asked.has_value() && scheduler_.counters().attempts > attempts) {
+    CheckTurn(*asked, actions);
+  }
   actions.resize(Surviving(actions.size()));
   for (decode::Action& action : actions) {
     std::visit([this](auto&& a) { Do(std::move(a)); }, std::move(action));
@@ -101,6 +108,51 @@ void DecodeProcess::Handle(decode::Event event) {
   if (sessions_.empty()) CheckIdleForNobody();
 }
 
+std::optional<DecodeProcess::Asked> DecodeProcess::AskedBy(
+    const decode::Event& event) const {
+  const auto* received = std::get_if<decode::CommandReceived>(&event);
+  if (received == nullptr) return std::nullopt;
+  const auto from = [&](const auto& wanted) {
+    return Asked{received->session, wanted.attempt_id(),
+                 wanted.sequence().priority(),
+                 Now() - std::chrono::milliseconds(wanted.waited_ms())};
+  };
+  const v1::DecodeCommand& command = received->command;
+  if (command.has_reserve()) return from(command.reserve());
+  if (command.has_serve()) return from(command.serve());
+  return std::nullopt;
+}
+
+void DecodeProcess::CheckTurn(const Asked& asked,
+                              const std::vector<decode::Action>& actions) {
+  // A router asks again sooner.
+  constexpr Duration kSoon = std::chrono::seconds(1);
+  constexpr Duration kAlike = std::chrono::milliseconds(100);
+  if (refused_.has_value() && Now() - refused_at_ >= kSoon) refused_.reset();
+  const bool after = refused_.has_value() &&
+                     asked.priority >= refused_->priority &&
+                     (asked.priority > refused_->priority ||
+                      asked.since > refused_->since + kAlike);
+  bool open = scheduler_.healthy() && !draining();
+  for (const decode::Action& action : actions) {
+    const auto* send = std::get_if<decode::SendEvent>(&action);
+    if (send == nullptr || send->session != asked.session) continue;
+    if (send->event.failed().attempt_id() == asked.attempt) return;
+    if (send->event.refused().attempt_id() != asked.attempt) continue;
+    const bool waited = Now() - asked.since > std::chrono::seconds(2);
+    if (!open || after || !waited) return;
+    environment_.monitor->Count("refused after a long wait");
+    refused_ = asked;
+    refused_at_ = Now();
+    return;
+  }
+  if (after) {
+    Violation(StrCat("overtakes a request that has waited ",
+                     Seconds(Now() - refused_->since), " s"));
+  }
+  refused_.reset();
+}
+
 // Attempts that neither compute nor are on their way here would wait for ever.
 void DecodeProcess::CheckGrowth() {
   const Ledger& ledger = pool().ledger();
@@ -108,14 +160,24 @@ void DecodeProcess::CheckGrowth() {
       ledger[BlockUse::kQuarantine] == 0) {
     Violation(StrCat("attempts wait for nobody: ", ledger.ToString()));
   }
+  const bool stands = scheduler_.waiting() > 0 && !scheduler_.stepping();
+  standing_since_ = stands ? std::min(standing_since_, Now()) : kNever;
+  if (stands && Now() - standing_since_ > shape().block_patience) {
+    Violation(StrCat("makes no step while ", scheduler_.waiting(),
+                     " attempts wait for blocks: ", ledger.ToString()));
+  }
   const decode::DecodeCounters& counters = scheduler_.counters();
   if (counters.most_preemptions > shape().max_preemptions) {
     Violation(StrCat("an attempt was preempted ", counters.most_preemptions,
                      " times, allowed ", shape().max_preemptions));
   }
-  for (; preemptions_ < counters.preemptions; ++preemptions_) {
-    environment_.monitor->Count("preemptions");
-  }
+  auto count = [this](std::string_view what, uint64_t total, uint64_t* seen) {
+    if (total > *seen) environment_.monitor->Count(what, total - *seen);
+    *seen = total;
+  };
+  count("preemptions", counters.preemptions, &preemptions_);
+  count("landings given up", counters.landings_given_up, &landings_given_up_);
+  count("waits for blocks given up", counters.given_up, &given_up_);
   if (scheduler_.drafter_bytes() > DrafterBytes(shape()) ||
       (idle() && scheduler_.drafter_bytes() > 0)) {
     Violation(StrCat("drafters hold ", scheduler_.drafter_bytes(), " bytes"));

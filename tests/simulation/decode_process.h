@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "decode_worker/decode_scheduler.h"
 #include "proto/decode.pb.h"
@@ -34,6 +36,16 @@ class DecodeProcess : public WorkerProcess {
  private:
   void Handle(decode::Event event);
   void CheckGrowth();
+  // Who waits long is not overtaken; `accepted` or refused for want of room.
+  struct Asked {
+    SessionId session;
+    uint64_t attempt = 0;
+    uint32_t priority = 0;
+    MonotonicTime since;
+  };
+  std::optional<Asked> AskedBy(const decode::Event& event) const;
+  void CheckTurn(const Asked& asked,
+                 const std::vector<decode::Action>& actions);
   void Do(RunStep action);
   void Do(decode::OpenLanding action);
   void Do(decode::CancelLanding action);
@@ -46,7 +58,11 @@ class DecodeProcess : public WorkerProcess {
   void TransferHappened(transfer::TransferEvent event) override;
 
   decode::DecodeScheduler scheduler_;
-  uint64_t preemptions_ = 0;
+  std::optional<Asked> refused_;  // after a long wait
+  MonotonicTime refused_at_;
+  uint64_t preemptions_ = 0, landings_given_up_ = 0, given_up_ = 0;
+  // Attempts wait for blocks, and no step is made.
+  MonotonicTime standing_since_ = kNever;
   SessionServer<v1::DecodeCommand, v1::DecodeEvent> sessions_;
 };
 

@@ -43,6 +43,8 @@ constexpr Mutant kMutants[] = {
     {"preempted_keeps_blocks", 50},
     {"recompute_misses_a_row", 50},
     {"preemption_unbounded", 200},
+    {"standstill_without_end", 1000},
+    {"overtaken_for_ever", 1000},
     {"draft_not_compared", 50},
     {"draft_block_not_cleared", 50},
     {"draft_kv_not_rolled_back", 100},

@@ -119,6 +119,7 @@ WorkerShape DrawDecodeWorker(const WorkloadShape& workload, bool tiny,
     shape.draft_always = random.Chance(0.7);
     if (random.Chance(0.4)) shape.draft_blocks = Number(&random, 1, 2 * least);
   }
+  shape.block_patience = random.Between(milliseconds(100), seconds(2));
   return shape;
 }
 
@@ -192,6 +193,42 @@ FaultSet DrawFaults(Random random) {
   return faults;
 }
 
+void RemoveHarmful(FaultSet* faults) {
+  FaultSet harmful = FaultSet::All();
+  harmful.Remove(FaultSet::Harmless());
+  faults->Remove(harmful);
+}
+
+// Pools that one request fills, and prompts that hold their landings for
+// seconds while answers of other priorities want to grow.
+void MakeLandingsSlow(Random random, Scenario* scenario) {
+  WorkloadShape& workload = scenario->workload;
+  workload.requests = Number(&random, 6, 16);
+  workload.max_choices = 1;
+  workload.max_prompt_tokens = 160;
+  workload.max_tokens = 200;
+  workload.other_priority_rate = 0.7;
+  workload.max_deadline = seconds(120);
+  workload.arrivals = random.Between(milliseconds(300), seconds(4));
+  const uint32_t least = MostBlocks(workload);
+  if (scenario->decode_workers.size() > 2) scenario->decode_workers.resize(2);
+  for (WorkerShape& shape : scenario->decode_workers) {
+    shape.blocks = least + Number(&random, 0, 2);
+    shape.max_context_tokens = ContextTokens(workload) + 16;
+    shape.disaggregation = v1::DISAGGREGATION_ALWAYS;
+    shape.length_quantile = 0;
+    shape.tpot_target = Duration::zero();
+    shape.landing_timeout = seconds(20);
+  }
+  for (WorkerShape& shape : scenario->prefill_workers) {
+    shape.blocks = std::max(shape.blocks, 2 * least);
+    shape.max_context_tokens = ContextTokens(workload) + 16;
+    shape.step_time = random.Between(milliseconds(100), milliseconds(400));
+    shape.step_target = Duration::zero();
+  }
+  if (random.Chance(0.7)) RemoveHarmful(&scenario->faults);
+}
+
 }  // namespace
 
 bool Scenario::harmless() const { return calm() || plan.rolling_restart; }
@@ -256,15 +293,15 @@ Scenario Scenario::Draw(uint64_t seed) {
   scenario.faults = DrawFaults(random.Fork());
   const double theme = random.Unit();
   if (theme < 0.1) {
-    FaultSet harmful = FaultSet::All();
-    harmful.Remove(FaultSet::Harmless());
-    scenario.faults.Remove(harmful);
+    RemoveHarmful(&scenario.faults);
   } else if (theme < 0.15 && workload.versions == 1 &&
              scenario.prefill_workers.size() > 1 &&
              scenario.decode_workers.size() > 1) {
     scenario.plan.rolling_restart = true;
     scenario.faults = {};
     scenario.faults.Add(FaultKind::kWorkerDrain);
+  } else if (theme < 0.2) {
+    MakeLandingsSlow(random.Fork(), &scenario);
   }
   return scenario;
 }

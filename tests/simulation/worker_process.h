@@ -33,6 +33,7 @@ struct WorkerShape {
   uint32_t max_preemptions = 3;
   double length_quantile = 0.75;
   uint32_t forced_preemptions = 0;
+  Duration block_patience = std::chrono::seconds(2);
   uint32_t max_draft_tokens = 0;  // 0: no speculation
   double wrong_guesses = 0;       // share of the guesses
   bool draft_always = false;

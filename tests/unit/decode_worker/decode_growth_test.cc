@@ -276,7 +276,8 @@ TEST(DecodeGrowth, APrefillGivesWayToo) {
   EXPECT_GT(h.scheduler.counters().recomputed_tokens, 10u);
 }
 
-TEST(DecodeGrowth, ALandingIsWaitedFor) {
+// Growth comes first; the router replays the landing's request.
+TEST(DecodeGrowth, ALandingOfLowerRankGivesWay) {
   SchedulerHarness h(Small(8));
   h.OpenSession(1);
   h.Serve(1, 1, Spec(30, 60));
@@ -284,14 +285,34 @@ TEST(DecodeGrowth, ALandingIsWaitedFor) {
   h.Reserve(1, 2, Spec(80, 3));  // 5 blocks that a transfer may write
   Outputs outputs;
   h.FinishAllSteps();
-  EXPECT_EQ(h.ledger().free, 0u) << "the first waits";
-  EXPECT_FALSE(h.scheduler.idle());
-  Collect(h.TakeEvents(1), &outputs);
-  h.Verified(h.OnlyLanding(), {9});
-  EXPECT_EQ(h.scheduler.counters().preemptions, 1u) << "KV that arrived";
-  outputs.merge(RunToTheEnd(h));
-  EXPECT_EQ((outputs.at({2, 0}).size()), 2u);
-  EXPECT_EQ(std::get<0>(outputs.at({2, 0}).front()), 1u) << "after token 0";
+  EXPECT_EQ(h.ledger().free, 0u);
+  EXPECT_EQ(h.ledger()[BlockUse::kQuarantine], 5u);
+  const auto events = h.TakeEvents(1);
+  const v1::AttemptFailure& failed = events.back().failed();
+  EXPECT_EQ(failed.attempt_id(), 2u);
+  EXPECT_EQ(failed.cause(), v1::FAILURE_CAUSE_LOAD);
+  EXPECT_TRUE(failed.retryable());
+  EXPECT_EQ(h.scheduler.counters().landings_given_up, 1u);
+  Collect(events, &outputs);
+  EXPECT_TRUE(h.landings.at(h.OnlyLanding()).cancelled);
+  h.CloseLanding(h.OnlyLanding());
+  for (const auto& [choice, tokens] : RunToTheEnd(h)) {
+    for (const auto& token : tokens) outputs[choice].push_back(token);
+  }
+  EXPECT_EQ((outputs.at({1, 0}).size()), 60u);
+  EXPECT_EQ(h.scheduler.counters().preemptions, 0u);
+}
+
+TEST(DecodeGrowth, RunningAttemptsGiveWayBeforeLandings) {
+  SchedulerHarness h(Small(10));
+  h.OpenSession(1);
+  h.Serve(1, 1, Spec(30, 60));
+  h.Serve(1, 2, Spec(30, 60));
+  h.FinishStep();
+  h.Reserve(1, 3, Spec(60, 5));  // 4 blocks
+  while (h.scheduler.counters().preemptions == 0) h.FinishStep();
+  EXPECT_EQ(h.scheduler.counters().landings_given_up, 0u);
+  EXPECT_FALSE(h.landings.at(h.OnlyLanding()).cancelled);
 }
 
 TEST(DecodeGrowth, EvidenceLetsMoreIn) {
