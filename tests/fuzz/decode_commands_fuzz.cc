@@ -21,6 +21,17 @@ DecodeOptions Options(uint8_t flags) {
     options.length_quantile = 0;
   }
   if ((flags & 4) != 0) options.forced_preemptions = 2;
+  SpeculationOptions& speculation = options.speculation;
+  if ((flags & 24) == 8) speculation.make_drafter = DrafterNamed("ngram");
+  if ((flags & 24) == 16) speculation.make_drafter = DrafterNamed("suffix");
+  if ((flags & 24) == 24) {
+    speculation.draft_model = {.blocks = 16,
+                               .max_positions = 300,
+                               .max_rows = 64,
+                               .tokens_per_step = 32};
+  }
+  speculation.always = (flags & 32) != 0;
+  speculation.max_draft_tokens = 1 + (flags >> 6) * 7;
   return options;
 }
 

@@ -118,9 +118,14 @@ class SchedulerHarness {
     ASSERT_FALSE(step.has_value()) << "two steps at once";
     step = std::move(action.plan);
     std::set<uint32_t> written;
-    for (const PlannedSpan& span : step->spans) {
-      const uint32_t end =
-          span.first_position + static_cast<uint32_t>(span.tokens.size());
+    std::vector<uint32_t> guesses(step->spans.size());
+    for (const PlannedDraft& draft : step->drafts) {
+      guesses[draft.span] += draft.count;
+    }
+    for (size_t i = 0; i < step->spans.size(); ++i) {
+      const PlannedSpan& span = step->spans[i];
+      const uint32_t end = span.first_position + guesses[i] +
+                           static_cast<uint32_t>(span.tokens.size());
       ASSERT_EQ(span.blocks.size(), BlocksFor(end));
       for (size_t b = span.first_position / kBlockTokens;
            b < span.blocks.size(); ++b) {

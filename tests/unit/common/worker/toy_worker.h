@@ -52,18 +52,40 @@ inline TokenId AnyToken(const DrawRequest& draw) {
   return 3 + (draw.position * 31 + draw.choice * 7) % (kVocabulary - 3);
 }
 
+// Every fifth guess is wrong.
+inline TokenId MostlyAnyToken(const DrawRequest& draw) {
+  return draw.position % 5 == 0 ? TokenId{kEnd} : AnyToken(draw);
+}
+
+// The tokens of each span of a step, with the guesses that a draft model makes.
+inline std::vector<std::vector<TokenId>> TokensOf(const StepPlan& plan,
+                                                  const DrawToken& guess) {
+  std::vector<std::vector<TokenId>> tokens;
+  for (const PlannedSpan& span : plan.spans) tokens.push_back(span.tokens);
+  for (const PlannedDraft& draft : plan.drafts) {
+    DrawRequest draw = plan.spans[draft.span].draws.at(0);
+    for (uint32_t i = 0; i < draft.count; ++i, ++draw.position) {
+      tokens[draft.span].push_back(guess(draw));
+    }
+  }
+  return tokens;
+}
+
 inline StepResult RunToy(const StepPlan& plan,
-                         const DrawToken& draw_token = AnyToken) {
+                         const DrawToken& draw_token = AnyToken,
+                         const DrawToken& guess = MostlyAnyToken) {
   StepResult result;
-  for (const PlannedSpan& span : plan.spans) {
+  const std::vector<std::vector<TokenId>> tokens = TokensOf(plan, guess);
+  for (size_t i = 0; i < plan.spans.size(); ++i) {
+    const PlannedSpan& span = plan.spans[i];
     SpanResult one;
     if (span.drafted) {
       one.draws =
-          *DrawRun(span.draws.at(0), absl::MakeSpan(span.tokens).subspan(1),
+          *DrawRun(span.draws.at(0), absl::MakeSpan(tokens[i]).subspan(1),
                    [&](size_t, const DrawRequest& draw) {
                      return SampledToken{draw_token(draw), -0.5f, {}};
                    });
-      one.guesses = static_cast<uint32_t>(span.tokens.size() - 1);
+      one.guesses = static_cast<uint32_t>(tokens[i].size() - 1);
       result.spans.push_back(std::move(one));
       continue;
     }
