@@ -35,14 +35,12 @@ namespace baton::decode {
 
 // Decides everything a decode worker does: who gets blocks, who is in the next
 // step, when blocks are given back. Attempts are accepted as long as the peak
-// of what all are predicted to need fits the pool. A running choice that finds
-// no free block takes those of the attempt that ranks last (rank: priority
-// band, then age), running ones before landings; the running one is computed
-// again, from its tokens, before anything of lower rank runs; the landing
-// fails, for the router to replay. Nobody waits for ever: blocks are taken
-// only by who ranks higher, whoever ranks first needs at most the pool, those
-// preempted max_preemptions times hold all they need, and where what is left
-// are landings of higher rank, who waits fails after block_patience. Pure:
+// of what all are predicted to need fits the pool. A choice that finds no free
+// block takes those of who ranks last (rank: priority band, then age), running
+// ones, which are computed again before lower rank runs, then landings, which
+// fail. Nobody waits for ever: whoever ranks first needs at most the pool,
+// those preempted max_preemptions times hold all they need, and who waits for
+// landings of higher rank alone fails after block_patience. Pure:
 // single-threaded, no clock, no memory.
 class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
  public:
@@ -52,13 +50,12 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
 
   // Actions are to be executed in order.
   std::vector<Action> Handle(Event event, MonotonicTime now);
-
   MonotonicTime NextDeadline() const {
     const MonotonicTime next = AttemptScheduler::NextDeadline();
     return step_in_flight_ ? next : std::min(next, standstill_);
   }
 
-  // Attempts that waited for blocks when the last step was planned.
+  // Attempts that waited for blocks, as of the last step.
   uint32_t waiting() const { return waiting_; }
   // Most blocks in use at one time from now on, as of the last step.
   uint64_t predicted_peak() const {
@@ -122,10 +119,9 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // covered, 1..rows.
   uint32_t CoverRows(DecodeJob& job, Branch& branch, uint32_t rows);
   uint32_t Missing(const DecodeJob& job) const;  // blocks, for the next rows
-  // Whether `other` loses its blocks before the job waits for any.
+  // `other` loses its blocks before the job waits for any.
   bool GivesWay(const DecodeJob& other, const DecodeJob& job) const;
-  // Who gives way, last in rank first: of those that hold blocks, and of those
-  // whose KV is still on its way, which come after.
+  // Who gives way, last in rank first: who holds blocks; who lands, after them.
   std::vector<DecodeJob*> VictimsFor(const DecodeJob& job);
   std::vector<DecodeJob*> LandingsFor(const DecodeJob& job);
   void Preempt(DecodeJob& job);
@@ -140,13 +136,12 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // be beside those of higher rank alone.
   void ReturnPreempted(MonotonicTime now);
   bool WaitsForBatch(const DecodeJob& job) const;  // a static one
-  // How many of `others`, in this order, must go for the job to fit; none: it
-  // does not even if all go.
+  // How many of `others`, in this order, must go for the job to fit; none: all
+  // are too few.
   std::optional<size_t> FewestOf(absl::Span<DecodeJob* const> others,
                                  const DecodeJob& job) const;
   void MakeRoom(const DecodeJob& job);
-  // When attempts wait and no step can be made: landings of lower rank fail,
-  // and after block_patience who ranks last. True: plan again.
+  // Of no step while attempts wait. True: plan again.
   bool EndStandstill(MonotonicTime now);
   void CloseLandingsToReturn(const DecodeJob& job);
   void Return(DecodeJob& job, MonotonicTime now);

@@ -22,8 +22,8 @@ DecodeOptions Options(uint8_t flags) {
   }
   if ((flags & 4) != 0) options.forced_preemptions = 2;
   SpeculationOptions& speculation = options.speculation;
-  if ((flags & 24) == 8) speculation.make_drafter = DrafterNamed("ngram");
-  if ((flags & 24) == 16) speculation.make_drafter = DrafterNamed("suffix");
+  if ((flags & 24) == 8) speculation.drafters = DraftersNamed("ngram");
+  if ((flags & 24) == 16) speculation.drafters = DraftersNamed("suffix");
   if ((flags & 24) == 24) {
     speculation.draft_model = {.blocks = 16,
                                .max_positions = 300,

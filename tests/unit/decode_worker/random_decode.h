@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "decode_worker/speculation/ngram_drafter.h"
-#include "decode_worker/speculation/suffix_drafter.h"
+#include "decode_worker/speculation/speculation.h"
 #include "tests/unit/common/worker/kv_reference.h"
 #include "tests/unit/decode_worker/scheduler_harness.h"
 
@@ -56,11 +55,7 @@ class RandomDecode {
     SpeculationOptions& speculation = options.speculation;
     speculation.max_draft_tokens = 1 + seed % 20;
     if (seed % 3 == 1) {
-      speculation.make_drafter = [seed](const Sequence&) {
-        std::unique_ptr<Drafter> drafter = std::make_unique<NgramDrafter>();
-        if (seed % 2 == 0) drafter = std::make_unique<SuffixDrafter>();
-        return drafter;
-      };
+      speculation.drafters = DraftersNamed(seed % 2 == 0 ? "suffix" : "ngram");
     } else if (seed % 3 == 2) {
       speculation.draft_model = {.blocks = 10 + seed,
                                  .max_positions = 300,

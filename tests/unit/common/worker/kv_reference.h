@@ -44,6 +44,12 @@ class KvReference {
     return Held(copy.to);
   }
 
+  std::string Copy(const BlockStartCopy& copy) {
+    std::string wrong = Copy(BlockCopy{copy.from, copy.to});
+    Clear({&copy.to, 1}, copy.positions, kBlockTokens);
+    return wrong;
+  }
+
   // Reads positions [0, first), writes one per token, in this order.
   std::string Write(absl::Span<const BlockRef> blocks, uint32_t first,
                     absl::Span<const TokenId> tokens) {
@@ -126,6 +132,7 @@ inline std::string RunReference(const StepPlan& plan,
   for (const BlockRef& block : plan.cleared) kv->Zero(block);
   for (const BlockCopy& copy : plan.copies) note(kv->Copy(copy));
   for (const BlockRef& block : plan.draft_cleared) draft->Zero(block);
+  for (const BlockStartCopy& copy : plan.draft_copies) note(draft->Copy(copy));
   for (const PlannedDraft& one : plan.drafts) {
     // The row of the last guess is not computed.
     std::vector<TokenId> rows = one.known.tokens;
