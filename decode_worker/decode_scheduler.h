@@ -38,10 +38,10 @@ namespace baton::decode {
 // of what all are predicted to need fits the pool. A choice that finds no free
 // block takes those of who ranks last (rank: priority band, then age), running
 // ones, which are computed again before lower rank runs, then landings, which
-// fail. Nobody waits for ever: whoever ranks first needs at most the pool,
-// those preempted max_preemptions times hold all they need, and who waits for
-// landings of higher rank alone fails after block_patience. Pure:
-// single-threaded, no clock, no memory.
+// fail. Nobody waits for ever: who ranks first needs at most the pool, those
+// preempted max_preemptions times hold all they need, and who waits for
+// landings of higher rank alone fails in time. Pure: single-threaded, no clock,
+// no memory.
 class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
  public:
   using Event = decode::Event;
@@ -55,8 +55,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
     return step_in_flight_ ? next : std::min(next, standstill_);
   }
 
-  // Attempts that waited for blocks, as of the last step.
-  uint32_t waiting() const { return waiting_; }
+  uint32_t waiting() const { return waiting_; }  // attempts, for blocks
   // Most blocks in use at one time from now on, as of the last step.
   uint64_t predicted_peak() const {
     return jobs_.empty() ? 0 : predicted_peak_;
@@ -132,12 +131,10 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
 
   // Returning: decode_return.cc.
   std::vector<DecodeJob*> Waiting();  // for blocks, by rank
-  // Blocks again for preempted attempts, by rank, as long as they fit, if need
-  // be beside those of higher rank alone.
+  // By rank, as long as they fit, if need be beside higher rank alone.
   void ReturnPreempted(MonotonicTime now);
   bool WaitsForBatch(const DecodeJob& job) const;  // a static one
-  // How many of `others`, in this order, must go for the job to fit; none: all
-  // are too few.
+  // How many of `others`, in order, must go for it to fit; none: too few.
   std::optional<size_t> FewestOf(absl::Span<DecodeJob* const> others,
                                  const DecodeJob& job) const;
   void MakeRoom(const DecodeJob& job);
