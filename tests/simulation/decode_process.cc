@@ -140,7 +140,9 @@ void DecodeProcess::CheckTurn(const Asked& asked,
     if (send->event.failed().attempt_id() == asked.attempt) return;
     if (send->event.refused().attempt_id() != asked.attempt) continue;
     const bool waited = Now() - asked.since > std::chrono::seconds(2);
-    if (!open || after || !waited) return;
+    // Who only waits for another's turn has none.
+    const bool in_turn = send->event.refused().reason().rfind("turn", 0) != 0;
+    if (!open || after || !waited || !in_turn) return;
     environment_.monitor->Count("refused after a long wait");
     refused_ = asked;
     refused_at_ = Now();
@@ -150,7 +152,11 @@ void DecodeProcess::CheckTurn(const Asked& asked,
     Violation(StrCat("overtakes a request that has waited ",
                      Seconds(Now() - refused_->since), " s"));
   }
-  refused_.reset();
+  // Whoever comes before it leaves it its turn.
+  if (refused_.has_value() && asked.priority == refused_->priority &&
+      asked.since >= refused_->since - kAlike) {
+    refused_.reset();
+  }
 }
 
 // Attempts that neither compute nor are on their way here would wait for ever.
