@@ -15,17 +15,18 @@
 #include "common/model/llama_weights.h"
 #include "common/model/rope.h"
 #include "common/model/tensor_plan.h"
+#include "kernels/api/numerics_class.h"
 
 namespace baton {
 namespace {
-
-constexpr std::string_view kNumericsClass = "exact-v1";
 
 std::string Fingerprint(const std::string& file_digest,
                         const ModelConfig& config, WeightFormat weights,
                         const kernels::KvLayout& layout) {
   Sha256 hash;
-  hash.UpdateField("baton model 1").UpdateField(kNumericsClass);
+  hash.UpdateField("baton model 2")
+      .UpdateField(kernels::kNumericsClass)
+      .UpdateU32(kernels::kNumericsRevision);
   hash.UpdateField(file_digest).UpdateField(config.architecture);
   for (int number :
        {config.layers, config.width, config.heads, config.kv_heads,
