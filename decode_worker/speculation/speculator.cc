@@ -27,12 +27,14 @@ bool Speculator::MakeRoom(const Sequence& sequence, uint64_t tokens) {
       sequence.params().prompt.size() + sequence.params().max_tokens;
   const uint64_t room = std::max(
       tokens, std::min(longest, tokens + std::max(kLeastGrowth, tokens / 4)));
+  // One that is too small is not copied, which would be a pause of any length
+  // between two steps and need the memory of both: it is read again.
+  Drop();
   for (; kind_ < drafting_->drafters.size(); ++kind_, Drop()) {
-    if (drafter_ == nullptr) drafter_ = drafting_->drafters[kind_](sequence);
+    drafter_ = drafting_->drafters[kind_](sequence);
     const size_t bytes = drafter_->BytesFor(room);
     if (!memory.Take(bytes)) continue;
     drafter_->Reserve(room);
-    memory.Give(bytes_);
     bytes_ = bytes;
     room_ = room;
     refused_at_ = 0;

@@ -54,7 +54,7 @@ class Speculator {
 
  private:
   // Takes memory for `tokens` tokens and more, whatever kind of drafter that
-  // leaves. False: there is no drafter.
+  // leaves; one that was too small begins again. False: there is no drafter.
   bool MakeRoom(const Sequence& sequence, uint64_t tokens);
   void Drop();
 

@@ -169,6 +169,41 @@ TEST(SpeculatorTest, ASmallerIndexWhereThereIsNoRoom) {
   EXPECT_EQ(drafting->memory.held(), large + small);
 }
 
+// An index that grows does not stand in its own way.
+TEST(SpeculatorTest, GrowingNeedsNoMemoryBesideItsOwn) {
+  const auto drafting = MakeDrafting("ngram", NgramDrafter(1).BytesFor(6000));
+  const Sequence other = MakeSequence(std::vector<TokenId>(100, 7));
+  Speculator steady(drafting);
+  ReadAndPropose(steady, other, 1);
+  Sequence sequence = MakeSequence(std::vector<TokenId>(3000, 7));
+  Speculator growing(drafting);
+  while (sequence.length() < 4500) {
+    ASSERT_THAT(ReadAndPropose(growing, sequence, 2), SizeIs(2))
+        << sequence.length();
+    EXPECT_LE(drafting->memory.held(), drafting->memory.limit());
+    sequence.Append(7);
+  }
+}
+
+// Whatever it takes to grow, no step pays for more tokens than it is given.
+TEST(SpeculatorTest, GrowingIsReadingInSteps) {
+  for (const char* kind : {"ngram", "suffix"}) {
+    const auto drafting = MakeDrafting(kind, 8 << 20);
+    Sequence sequence = MakeSequence(std::vector<TokenId>(1000, 7));
+    Speculator speculator(drafting);
+    uint32_t silent = 0;
+    uint64_t most = 0;
+    for (uint32_t step = 0; step < 3000; ++step) {
+      most = std::max(most, speculator.Unread(sequence));
+      speculator.Read(sequence, 400);
+      if (speculator.Propose(sequence, 1).empty()) ++silent;
+      sequence.Append(7);
+    }
+    EXPECT_GT(most, 2000u) << "it grew, which is reading";
+    EXPECT_LT(silent, 60u) << "few steps in 3000";
+  }
+}
+
 TEST(SpeculatorTest, AnIndexThatCannotGrowIsReplaced) {
   Sequence sequence = MakeSequence(std::vector<TokenId>(1000, 7));
   const DrafterKinds kinds = DraftersNamed("suffix");
