@@ -19,7 +19,7 @@ class IndexTable {
 
   // Empties it and makes room for so many.
   void Reset(size_t entries) {
-    slots_ = {};
+    std::vector<uint32_t>().swap(slots_);  // frees, does not keep room
     slots_.assign(SlotsFor(entries), kNone);
   }
 
@@ -40,7 +40,8 @@ class IndexTable {
     return const_cast<IndexTable*>(this)->Find(hash, is);
   }
 
-  // Another one in every process: no text collides on purpose.
+  // Another one wherever the program is loaded at a random address, so that
+  // texts do not collide on purpose.
   static uint64_t Hash(uint64_t key) {
     static const char seed = 0;
     key ^= reinterpret_cast<uintptr_t>(&seed);

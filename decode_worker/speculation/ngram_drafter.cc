@@ -1,6 +1,7 @@
 #include "decode_worker/speculation/ngram_drafter.h"
 
 #include <algorithm>
+
 namespace baton::decode {
 
 size_t NgramDrafter::BytesFor(size_t tokens) const {
