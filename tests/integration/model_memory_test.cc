@@ -122,7 +122,8 @@ TEST(ModelMemoryTest, LongTextsThatAreGuessedStayWithinTheBound) {
   double most = 0;
   while (answered < kRequests && !::testing::Test::HasFailure()) {
     const auto held = (*cluster)->decode(0).Metric("baton_drafter_bytes");
-    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_TRUE(held.ok()) << held.status();
+    if (!held.ok()) break;  // the clients are still to be joined
     most = std::max(most, *held);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
