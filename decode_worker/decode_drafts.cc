@@ -56,13 +56,13 @@ size_t DecodeScheduler::MostDrafts(const Sequence& sequence) const {
 
 std::vector<uint32_t> DecodeScheduler::DraftCounts(
     const StepPlan& plan, const std::vector<DraftOffer>& offers,
-    const StepCosts* draft, double* added_seconds) const {
+    const DraftPasses& draft) const {
   const SpeculationOptions& speculation = options_.speculation;
   if (costs_.has_value() && !speculation.always) {
     return ChooseDrafts(costs_->costs(), ShapeOf(plan), offers,
                         {.rows = speculation.max_draft_rows,
                          .seconds = cap_.StepSeconds(*costs_, BatchOf(offers))},
-                        draft, added_seconds);
+                        draft);
   }
   std::vector<uint32_t> counts;
   uint32_t room = speculation.max_draft_rows;
@@ -96,8 +96,7 @@ void DecodeScheduler::PlanGuesses(StepPlan* plan) {
     offers.push_back(
         {plan->spans[span].first_position, speculator.acceptance()});
   });
-  const std::vector<uint32_t> counts =
-      DraftCounts(*plan, offers, nullptr, nullptr);
+  const std::vector<uint32_t> counts = DraftCounts(*plan, offers, {});
   size_t offer = 0;
   ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
     const uint32_t wanted = counts[offer];
@@ -118,10 +117,10 @@ void DecodeScheduler::PlanModelGuesses(StepPlan* plan) {
          draft_model_->Acceptance(DraftKey(job, branch), *branch.sequence,
                                   MostDrafts(*branch.sequence))});
   });
-  double added_seconds = 0;
-  const std::vector<uint32_t> counts =
-      DraftCounts(*plan, offers, draft_model_->costs(), &added_seconds);
-  BeginDraftStep(*plan, offers, added_seconds);
+  BeginDraftStep(*plan, offers);
+  ReadForDrafts(&offers, plan);
+  const std::vector<uint32_t> counts = DraftCounts(
+      *plan, offers, {draft_model_->costs(), draft_model_->reading()});
   size_t offer = 0;
   ForEachDecodeRow([&](size_t i, DecodeJob& job, Branch& branch) {
     const uint32_t wanted = counts[offer++];
@@ -134,19 +133,40 @@ void DecodeScheduler::PlanModelGuesses(StepPlan* plan) {
 }
 
 void DecodeScheduler::BeginDraftStep(const StepPlan& plan,
-                                     const std::vector<DraftOffer>& offers,
-                                     double added_seconds) {
+                                     const std::vector<DraftOffer>& offers) {
   Duration step{}, spare = Duration::max();
   if (costs_.has_value()) {
     step = costs_->Predict(ShapeOf(plan));
-    const double seconds = cap_.StepSeconds(*costs_, BatchOf(offers)) -
-                           Seconds(step) - added_seconds;
+    const double seconds =
+        cap_.StepSeconds(*costs_, BatchOf(offers)) - Seconds(step);
     if (std::isfinite(seconds) && !options_.speculation.always) {
       spare = std::chrono::duration_cast<Duration>(
           std::chrono::duration<double>(seconds));
     }
   }
   draft_model_->BeginStep(step, spare);
+}
+
+void DecodeScheduler::ReadForDrafts(std::vector<DraftOffer>* offers,
+                                    StepPlan* plan) {
+  std::vector<bool> unread;
+  ForEachDecodeRow([&](size_t, DecodeJob& job, Branch& branch) {
+    unread.push_back(
+        draft_model_->Unread(DraftKey(job, branch), *branch.sequence));
+  });
+  if (std::find(unread.begin(), unread.end(), true) == unread.end()) return;
+  // Where nothing would be guessed nothing is read.
+  const std::vector<uint32_t> wanted =
+      DraftCounts(*plan, *offers, {draft_model_->costs()});
+  size_t offer = 0;
+  ForEachDecodeRow([&](size_t, DecodeJob& job, Branch& branch) {
+    const size_t i = offer++;
+    if (!unread[i]) return;
+    if (wanted[i] == 0 ||
+        !draft_model_->Read(DraftKey(job, branch), *branch.sequence, plan)) {
+      (*offers)[i].acceptance = {};
+    }
+  });
 }
 
 DecodeBatch DecodeScheduler::BatchOf(const std::vector<DraftOffer>& offers) {

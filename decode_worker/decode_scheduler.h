@@ -197,13 +197,13 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // How many of each offer are verified; see ChooseDrafts.
   std::vector<uint32_t> DraftCounts(const StepPlan& plan,
                                     const std::vector<DraftOffer>& offers,
-                                    const StepCosts* draft,
-                                    double* added_seconds) const;
+                                    const DraftPasses& draft) const;
   static DecodeBatch BatchOf(const std::vector<DraftOffer>& offers);
-  // The guesses of the draft model take `added_seconds`.
   void BeginDraftStep(const StepPlan& plan,
-                      const std::vector<DraftOffer>& offers,
-                      double added_seconds);
+                      const std::vector<DraftOffer>& offers);
+  // Has the draft model read for the choices for which it would guess
+  // (`offers`); takes away the offers of those that it cannot guess for yet.
+  void ReadForDrafts(std::vector<DraftOffer>* offers, StepPlan* plan);
   // Blocks for the rows of `count` guesses behind a decode row.
   void AddDraftRows(Row& row, const Branch& branch, uint32_t count,
                     PlannedSpan* span, StepPlan* plan);

@@ -15,8 +15,11 @@ constexpr double kPriorWeight = 4;  // guesses
 constexpr double kDecay = 0.95;
 // A choice without guesses returns to the expectation: half way in 170 steps.
 constexpr double kRecovery = 0.004;
-// A step in which the model reads prompts is longer by at most this share.
+// A step in which the model reads prompts is longer by at most this share, and
+// takes at most this share of what it may grow by.
 constexpr double kReadingShare = 0.5;
+// After a step with guesses two tokens are new; more is reading.
+constexpr uint64_t kMostNew = 2;
 
 }  // namespace
 
@@ -72,18 +75,53 @@ absl::Span<const double> DraftModelPlanner::Acceptance(const Key& key,
 void DraftModelPlanner::BeginStep(Duration step, Duration spare) {
   passes_.clear();
   planned_.clear();
-  for (auto& [key, choice] : choices_) choice.settled = choice.computed;
+  reading_ = {};
+  for (auto& [key, choice] : choices_) {
+    choice.settled = choice.computed;
+    choice.reads = 0;
+    choice.reading = false;
+  }
   rows_left_ = options_.max_rows;
   tokens_left_ = options_.tokens_per_step;
   if (!options_.costs.has_value() || step <= Duration::zero()) return;
-  const auto limit = std::chrono::duration_cast<Duration>(step * kReadingShare);
+  if (spare <= Duration::zero()) {
+    tokens_left_ = 0;
+    return;
+  }
+  const auto limit = std::chrono::duration_cast<Duration>(
+      std::min(step, spare) * kReadingShare);
+  // An answer grows while it is read: less than a block might never catch up.
   tokens_left_ =
       std::max(options_.costs->RowsWithin({}, 0, tokens_left_, limit),
                std::min(tokens_left_, uint32_t{kBlockTokens}));
-  if (spare < Duration::max()) {
-    tokens_left_ = options_.costs->RowsWithin(
-        {}, 0, tokens_left_, std::max(spare, Duration::zero()));
+}
+
+bool DraftModelPlanner::Unread(const Key& key, const Sequence& sequence) {
+  return sequence.length() - Of(key, sequence).computed > kMostNew;
+}
+
+bool DraftModelPlanner::Read(const Key& key, const Sequence& sequence,
+                             StepPlan* plan) {
+  Choice& choice = Of(key, sequence);
+  if (choice.stopped) return false;
+  choice.reading = true;
+  const auto prompt = static_cast<uint32_t>(sequence.params().prompt.size());
+  if (choice.computed < prompt) {
+    const Choice* const ahead = AheadInPrompt(key, choice, prompt);
+    if (ahead != nullptr) Share(*ahead, prompt, choice, plan);
+    if (ReadForIt(key, choice, prompt)) return false;
   }
+  const uint32_t unseen =
+      static_cast<uint32_t>(sequence.length()) - choice.computed;
+  const uint32_t tokens = std::min({unseen, tokens_left_, rows_left_});
+  if (tokens == 0 || !Cover(choice, choice.computed + tokens, plan)) {
+    return false;
+  }
+  choice.reads = tokens;
+  tokens_left_ -= tokens;
+  rows_left_ -= tokens;
+  reading_.spans.push_back({choice.computed, tokens});
+  return tokens == unseen;
 }
 
 const DraftModelPlanner::Choice* DraftModelPlanner::AheadInPrompt(
@@ -105,10 +143,8 @@ bool DraftModelPlanner::ReadForIt(const Key& key, const Choice& choice,
   for (auto it = choices_.lower_bound({key.first, 0});
        it != choices_.end() && it->first.first == key.first; ++it) {
     const Choice& other = it->second;
-    const bool reads = other.settled < std::min(other.computed, prompt);
-    if (reads && std::min(other.computed, prompt) > choice.computed) {
-      return true;
-    }
+    const uint32_t will = std::min(other.computed + other.reads, prompt);
+    if (other.settled < will && will > choice.computed) return true;
   }
   return false;
 }
@@ -146,28 +182,25 @@ uint32_t DraftModelPlanner::Plan(const Key& key, const Sequence& sequence,
   Choice& choice = Of(key, sequence);
   choice.wanted = 0;
   if (choice.stopped) return 0;
-  if (count == 0) {
+  if (count == 0 && !choice.reading) {
     const double share = choice.right / choice.all;
     choice.right += choice.all * kRecovery * (kExpected - share);
     return 0;
   }
-  const auto prompt = static_cast<uint32_t>(sequence.params().prompt.size());
-  if (choice.computed < prompt) {
-    const Choice* const ahead = AheadInPrompt(key, choice, prompt);
-    if (ahead != nullptr) Share(*ahead, prompt, choice, plan);
-    if (ReadForIt(key, choice, prompt)) return 0;
+  const uint32_t unseen =
+      static_cast<uint32_t>(sequence.length()) - choice.computed;
+  uint32_t known = std::exchange(choice.reads, 0);
+  if (!choice.reading) {
+    known = unseen > kMostNew ? 0 : std::min(unseen, rows_left_);
+    rows_left_ -= known;
   }
-  const auto length = static_cast<uint32_t>(sequence.length());
-  const uint32_t unseen = length - choice.computed;
-  // After a step with guesses two tokens are new; more is reading.
-  uint32_t known = std::min(unseen, rows_left_);
-  if (unseen > 2) known = std::min(known, tokens_left_);
   if (known < unseen) count = 0;
   if (known == 0) return 0;
   const uint32_t end = choice.computed + known;
-  if (!Cover(choice, end + std::max(count, 1u) - 1, plan)) return 0;
-  rows_left_ -= known;
-  if (unseen > 2) tokens_left_ -= known;
+  if (!Cover(choice, end + std::max(count, 1u) - 1, plan)) {
+    if (!choice.reading) return 0;
+    count = 0;  // there are blocks for what it reads
+  }
 
   PlannedDraft draft;
   draft.span = span;

@@ -51,18 +51,27 @@ class DraftModelPlanner {
   // Forgets all other choices and frees their blocks.
   void KeepOnly(const std::set<Key>& keys);
 
-  // That each of at most `most` guesses for the choice is right, given those
-  // before it. Valid until the next call for that choice.
+  // That each of at most `most` guesses for the choice would be right once the
+  // model has read its text, each given those before it. Valid until the next
+  // call for that choice.
   absl::Span<const double> Acceptance(const Key& key, const Sequence& sequence,
                                       size_t most);
 
   // Makes a step of this plan: forget what the last one left. It is predicted
-  // to take `step` without guesses; with those that were chosen it may still
-  // grow by `spare`.
+  // to take `step` without the draft model and may grow by `spare`; reading
+  // takes a part of both, or one block of positions where that is more.
   void BeginStep(Duration step, Duration spare);
+  // The model must read text of the choice before it can guess for it.
+  bool Unread(const Key& key, const Sequence& sequence);
+  // Takes as much of it into this step as there is room for; Plan adds it.
+  // True: then all is read, it can guess in this step.
+  bool Read(const Key& key, const Sequence& sequence, StepPlan* plan);
+  // What is read in this step, a part of the first pass.
+  const StepShape& reading() const { return reading_; }
   // Plans `count` guesses for span `span` of the plan, a decode span of the
-  // choice; 0 counts as a step in which it could have guessed. Returns how many
-  // there will be at most: none while the model reads the prompt.
+  // choice, none where text is unread behind what Read took; 0 counts as a step
+  // in which a choice could have guessed that is not being read. Returns how
+  // many there will be at most.
   uint32_t Plan(const Key& key, const Sequence& sequence, size_t span,
                 uint32_t count, StepPlan* plan);
 
@@ -82,6 +91,8 @@ class DraftModelPlanner {
     uint32_t computed = 0;               // positions, with the step in flight
     uint32_t settled = 0;                // without it
     uint32_t known_end = 0, wanted = 0;  // of the step in flight
+    uint32_t reads = 0;    // tokens, in the step that is being planned
+    bool reading = false;  // in that step, or waits for its turn
     uint32_t failures = 0;
     double right = 0, all = 0;  // guesses, decayed
     bool stopped = false;
@@ -105,6 +116,7 @@ class DraftModelPlanner {
   BlockPool pool_;
   std::map<Key, Choice> choices_;
   uint32_t rows_left_ = 0, tokens_left_ = 0;  // of the step
+  StepShape reading_;                         // of the step
   std::vector<StepShape> passes_;             // of the step
   std::vector<Key> planned_;                  // by draft of the step
 };

@@ -12,7 +12,8 @@ constexpr double kLeastGain = 1.03;
 // Nor is a guess made that is probably wrong, however cheap its row looks.
 constexpr double kLeastAcceptance = 0.25;
 
-// A batch whose rows take so many times what a step takes anyway computes
+// A batch whose rows take so many times what a step takes anyway (weights and
+// fixed part, so more rows than twice those that are free) computes
 // nothing but what is needed: the little that guesses may gain there is not
 // worth a wrong one.
 constexpr double kFullBatch = 2;
@@ -44,10 +45,8 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
                                    const DraftLimits& limits,
-                                   const StepCosts* draft,
-                                   double* added_seconds) {
+                                   const DraftPasses& draft) {
   std::vector<uint32_t> chosen(offers.size(), 0);
-  if (added_seconds != nullptr) *added_seconds = 0;
   std::priority_queue<Next> guesses;
   // Prompt chunks are no part of the time that the tokens are for, but guesses
   // pay for rows beside them.
@@ -66,13 +65,17 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
   double seconds = StepSeconds(costs, decode);
   const double alone = seconds;
   double best_rate = kLeastGain * tokens / seconds;
-  const double most_seconds = alone + limits.seconds - StepSeconds(costs, step);
+  double most_seconds = alone + limits.seconds - StepSeconds(costs, step);
 
   const uint32_t rows = step.rows();
   std::vector<uint32_t> taken(offers.size(), 0);
   std::vector<size_t> order;
   std::vector<uint32_t> pass_rows;  // of the draft model
-  size_t best = 0;                  // of the order
+  if (draft.costs != nullptr && draft.reading.rows() > 0) {
+    most_seconds -= StepSeconds(*draft.costs, draft.reading);
+    pass_rows.push_back(draft.reading.rows());
+  }
+  size_t best = 0;  // of the order
   while (!guesses.empty() && order.size() < limits.rows) {
     const Next next = guesses.top();
     guesses.pop();
@@ -83,9 +86,10 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                RowsSeconds(costs, rows + added) + costs.logit_row +
                SpanSeconds(costs, {offer.position, count + 2}) -
                SpanSeconds(costs, {offer.position, count + 1});
-    if (draft != nullptr) {
+    if (draft.costs != nullptr) {
       pass_rows.resize(std::max<size_t>(pass_rows.size(), count + 1), 0);
-      seconds += PassSeconds(*draft, offer.position + count, pass_rows[count]);
+      seconds +=
+          PassSeconds(*draft.costs, offer.position + count, pass_rows[count]);
       ++pass_rows[count];
     }
     if (seconds > most_seconds) break;
@@ -95,7 +99,6 @@ std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
     if (tokens / seconds > best_rate) {
       best_rate = tokens / seconds;
       best = order.size();
-      if (added_seconds != nullptr) *added_seconds = seconds - alone;
     }
     if (Likely(offer, count)) {
       guesses.push({next.tokens * offer.acceptance[count], next.offer});

@@ -25,22 +25,25 @@ struct DraftLimits {
   double seconds = std::numeric_limits<double>::infinity();
 };
 
+// The passes of a model that makes the guesses: all first ones in one pass,
+// then all second ones and so on.
+struct DraftPasses {
+  const StepCosts* costs = nullptr;  // null: no model guesses
+  StepShape reading = {};            // what the first pass reads besides
+};
+
 // How many guesses of each offer are worth a row in this step, so that the
 // expected tokens per second are most, all zero unless that gains something.
 // `step` is the step without guesses, the spans of the offers and prompt chunks
-// beside them. A guess that is verified
-// costs a row behind all others: where rows are free (below the crossover) many
-// are worth it, in a full batch (of twice as many rows) none; a guess that is
-// probably wrong never.
-// `draft`, if not null: a model makes the guesses, all first ones in one pass,
-// then all second ones and so on. `added_seconds`, if not null, is set to what
-// they are predicted to add to the step.
+// beside them. A guess that is verified costs a row behind all others: where
+// rows are free (below the crossover) many are worth it, in a full batch (whose
+// products take twice as long as the weights and the fixed part of a step)
+// none; a guess that is probably wrong never.
 std::vector<uint32_t> ChooseDrafts(const StepCosts& costs,
                                    const StepShape& step,
                                    const std::vector<DraftOffer>& offers,
                                    const DraftLimits& limits,
-                                   const StepCosts* draft = nullptr,
-                                   double* added_seconds = nullptr);
+                                   const DraftPasses& draft = {});
 
 }  // namespace baton::decode
 

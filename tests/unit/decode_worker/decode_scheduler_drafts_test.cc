@@ -389,6 +389,82 @@ TEST(DecodeSchedulerDraftsTest, StepsStayWithinTheTargetPerToken) {
   }
 }
 
+CostModel Costs(double fixed, double weights, double row) {
+  std::vector<CostModel::Probe> probes;
+  for (StepShape& step : CostModel::Probes(64, 4096)) {
+    const double seconds = fixed + std::max(weights, row * step.rows());
+    probes.push_back({std::move(step), seconds});
+  }
+  return CostModel(probes);
+}
+
+// Whatever a target leaves for a draft model: if there is room for a guess, the
+// text is read, in few steps, and guesses come.
+TEST(DecodeSchedulerDraftsTest, ADraftModelReadsUnderEveryTarget) {
+  // A row and a pass for it.
+  const double guess_at = 10e-3 + 0.8e-3 + 0.1e-3;
+  for (const uint32_t prompt : {20, 100}) {
+    for (double target = 10.2e-3; target < 30e-3; target *= 1.01) {
+      DecodeOptions options = Options(0);
+      options.costs = Costs(0.1e-3, 9.9e-3, 0.1e-3);
+      options.speculation.draft_model = {
+          .blocks = 64,
+          .max_positions = 1024,
+          .max_rows = 64,
+          .tokens_per_step = 32,
+          .costs = Costs(0.05e-3, 0.75e-3, 0.01e-3)};
+      options.speculation.max_draft_tokens = 8;
+      options.tpot_target = std::chrono::duration_cast<Duration>(
+          std::chrono::duration<double>(target));
+      Speculating s(std::move(options));
+      s.h.Reserve(1, 5, toy::MakeSpec(prompt, 60));
+      s.h.Verified(s.h.OnlyLanding(), {9});
+      uint32_t steps = 0, reading = 0, guessing = 0, first = 0;
+      while (s.h.step.has_value()) {
+        ++steps;
+        for (const PlannedDraft& draft : s.h.step->drafts) {
+          if (first == 0 && draft.count > 0) first = steps;
+          ++(draft.count > 0 ? guessing : reading);
+        }
+        s.h.FinishStep();
+      }
+      // One row alone may take a tenth more than it takes (BatchCap).
+      if (std::max(target, 11e-3) < guess_at * 1.01) continue;
+      EXPECT_GT(guessing, steps / 2) << prompt << " " << target;
+      EXPECT_GE(first, 1u);
+      EXPECT_LE(first, 2 + prompt / (kBlockTokens - 1))
+          << prompt << " " << target;
+    }
+  }
+}
+
+// A choice that the model cannot guess for yet takes nothing from another.
+TEST(DecodeSchedulerDraftsTest, WhoIsBeingReadTakesNoRowsFromOthers) {
+  DecodeOptions options = Options(0);
+  options.costs = Costs(0.1e-3, 9.9e-3, 0.1e-3);
+  options.speculation.draft_model = {.blocks = 64,
+                                     .max_positions = 1024,
+                                     .max_rows = 64,
+                                     .tokens_per_step = 16,
+                                     .costs = Costs(0.05e-3, 0.15e-3, 0.01e-3)};
+  options.speculation.max_draft_tokens = 8;
+  options.speculation.max_draft_rows = 4;
+  Speculating s(std::move(options));
+  s.h.Reserve(1, 5, toy::MakeSpec(10, 60));
+  s.h.Verified(s.h.OnlyLanding(), {9});
+  ASSERT_THAT(s.h.step->drafts, SizeIs(1));
+  EXPECT_EQ(s.h.step->drafts[0].count, 4u);
+  s.h.Reserve(1, 6, toy::MakeSpec(100, 60));
+  s.h.Verified(s.h.OnlyLanding(), {9});
+  s.h.FinishStep();
+  ASSERT_THAT(s.h.step->drafts, SizeIs(2));
+  std::vector<uint32_t> counts;
+  for (const PlannedDraft& draft : s.h.step->drafts) {
+    counts.push_back(draft.count);
+  }
+  EXPECT_THAT(counts, testing::UnorderedElementsAre(4, 0));
+}
+
 // With a cost model guesses must pay: rows that cost as much as a step do not.
 TEST(DecodeSchedulerDraftsTest, TheCostModelDecides) {
   for (const bool free_rows : {false, true}) {
