@@ -95,8 +95,8 @@ class AdmissionQueue {
   void Served(uint64_t tokens, MonotonicTime now) {
     drain_.Served(tokens, now);
   }
-  // The time until now says nothing about the workers: see DrainEstimate.
-  void StoodStill(MonotonicTime now) { drain_.StoodStill(now); }
+  // The time until then says nothing about the workers: see DrainEstimate.
+  void StoodStill(MonotonicTime until) { drain_.StoodStill(until); }
   // Prompt tokens per second that the workers are predicted to compute, 0 if
   // that is not known: what counts until enough was seen.
   void Expect(double tokens_per_s) { expected_rate_ = tokens_per_s; }

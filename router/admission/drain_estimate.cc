@@ -21,7 +21,7 @@ void DrainEstimate::Waiting(bool any, MonotonicTime now) {
 }
 
 void DrainEstimate::Served(uint64_t tokens, MonotonicTime now) {
-  if (waiting_) {
+  if (waiting_ && now >= last_) {
     current_.tokens += tokens;
     ++current_.prompts;
   }
@@ -43,8 +43,10 @@ std::optional<double> DrainEstimate::Rate(MonotonicTime now) {
 }
 
 void DrainEstimate::Advance(MonotonicTime now) {
-  if (waiting_) current_.waiting += now - last_;
-  last_ = now;
+  if (now > last_) {
+    if (waiting_) current_.waiting += now - last_;
+    last_ = now;
+  }
   if (current_.waiting >= kSpan) {
     current_.end = now;
     spans_.push_back(std::exchange(current_, {}));

@@ -1,6 +1,7 @@
 #ifndef BATON_ROUTER_ADMISSION_DRAIN_ESTIMATE_H_
 #define BATON_ROUTER_ADMISSION_DRAIN_ESTIMATE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -30,9 +31,10 @@ class DrainEstimate {
 
   // Whether work waits from now on.
   void Waiting(bool any, MonotonicTime now);
-  // Nobody was served since the last call, because who would have done it
-  // (this process) stood still: no time in which work waited.
-  void StoodStill(MonotonicTime now) { last_ = now; }
+  // Who reports what was served (this process) stood still and hears of the
+  // meantime until `until`, which may be later than now: neither that time nor
+  // what is served from the last call until then counts.
+  void StoodStill(MonotonicTime until) { last_ = std::max(last_, until); }
   // A prompt of so many tokens.
   void Served(uint64_t tokens, MonotonicTime now);
 
@@ -51,7 +53,7 @@ class DrainEstimate {
   void Advance(MonotonicTime now);
 
   bool waiting_ = false;
-  MonotonicTime last_;
+  MonotonicTime last_;  // until here time was counted or does not count
   Span current_;
   std::deque<Span> spans_;
 };

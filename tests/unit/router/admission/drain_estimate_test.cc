@@ -84,6 +84,26 @@ TEST_F(DrainEstimateTest, TimeInWhichTheRouterStoodStillDoesNotCount) {
   EXPECT_LT(*estimate_.Rate(now_), 40) << "what follows does";
 }
 
+// The prompts of the meantime are told all at once.
+TEST_F(DrainEstimateTest, WhatIsHeardOfAStandstillDoesNotCount) {
+  estimate_.Waiting(true, now_);
+  Serve(100, 4);
+  now_ += seconds(30);
+  estimate_.StoodStill(now_ + milliseconds(1500));
+  for (int i = 0; i < 300; ++i) estimate_.Served(10, now_);
+  EXPECT_NEAR(*estimate_.Rate(now_), 100, 10);
+  estimate_.Waiting(false, now_);
+  estimate_.Waiting(true, now_);
+  for (int i = 0; i < 14; ++i) {
+    now_ += milliseconds(100);
+    estimate_.Served(10, now_);
+  }
+  EXPECT_NEAR(*estimate_.Rate(now_), 100, 10);
+  now_ += milliseconds(100);
+  Serve(50, 3);
+  EXPECT_NEAR(*estimate_.Rate(now_), 50, 5) << "what follows does";
+}
+
 TEST_F(DrainEstimateTest, StandstillAndOldTimesSayNothing) {
   estimate_.Waiting(true, now_);
   now_ += seconds(10);
