@@ -156,6 +156,37 @@ void RouterCore::On(ClientRequest event) {
   dispatch_ = true;
 }
 
+void RouterCore::LearnPrefill(Entry* entry) {
+  const ServedAccount& account = entry->flow.account();
+  if (entry->prefill_learnt || !account.first_token().has_value()) return;
+  entry->prefill_learnt = true;
+  const ClientRequest& request = entry->flow.request();
+  if (IsProbe(request.id) || account.replays() > 0) return;
+  service_times_.Prefilled(request.spec.prompt_token_ids_size(),
+                           *account.first_token() - *account.dispatched(),
+                           *account.first_token());
+}
+
+void RouterCore::LearnFrom(const Entry& entry) {
+  const ServedAccount& account = entry.flow.account();
+  if (IsProbe(entry.flow.request().id)) return;
+  if (!account.dispatched().has_value() || account.replays() > 0) return;
+  const ClientRequest& request = entry.flow.request();
+  if (account.first_token().has_value()) {
+    const uint64_t each = entry.flow.generated() / request.spec.choices_size();
+    if (each > 1) {
+      service_times_.Decoded(each - 1,
+                             *account.last_token() - *account.first_token());
+    }
+    if (entry.flow.answered()) {
+      service_times_.Answered(each, request.spec.max_tokens());
+    }
+  } else if (now_ >= request.deadline) {
+    service_times_.Prefilled(request.spec.prompt_token_ids_size(),
+                             now_ - *account.dispatched(), now_);
+  }
+}
+
 void RouterCore::On(ClientCancelled event) {
   if (!entries_.contains(event.id)) {
     ++counters_.stale_events;

@@ -67,6 +67,7 @@ class RouterCore {
     uint64_t bytes = 0;
     std::set<WorkId> waiting;
     bool counted_waiting = false;
+    bool prefill_learnt = false;
   };
   struct WaitingWork {
     RequestId request;
@@ -135,6 +136,9 @@ class RouterCore {
   void Unbook(const Attempt& attempt, MonotonicTime deadline);
   void JudgePace(const Attempt& attempt, const Booking& booking,
                  MonotonicTime deadline);
+  // What its prefill took, as soon as that is known.
+  void LearnPrefill(Entry* entry);
+  // The rest, at its end.
   void LearnFrom(const Entry& entry);
   void CountWaiting(Entry* entry, bool waiting);
   void Enqueue(Entry* entry, Work work);

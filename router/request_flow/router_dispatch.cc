@@ -44,7 +44,7 @@ void RouterCore::NoticeLateness() {
   const MonotonicTime due = NextDeadline();
   if (due == kNever || now_ < due + kLateness) return;
   hear_out_until_ = now_ + kHearOut;
-  queue_.StoodStill(now_);
+  queue_.StoodStill(hear_out_until_);
 }
 
 void RouterCore::RunTimers() {
@@ -163,6 +163,7 @@ void RouterCore::Settle(RequestId request, WorkerView* sender) {
     }
     Unbook(attempt, entry.flow.request().deadline);
   }
+  LearnPrefill(&entry);
   if (entry.flow.finished()) {
     LearnFrom(entry);
     for (WorkId id : entry.waiting) {
@@ -191,29 +192,6 @@ void RouterCore::Settle(RequestId request, WorkerView* sender) {
   }
   for (Work& work : outcome.pending) Enqueue(&entry, std::move(work));
   CountWaiting(&entry, !entry.flow.running());
-}
-
-void RouterCore::LearnFrom(const Entry& entry) {
-  const ServedAccount& account = entry.flow.account();
-  if (IsProbe(entry.flow.request().id)) return;
-  if (!account.dispatched().has_value() || account.replays() > 0) return;
-  const ClientRequest& request = entry.flow.request();
-  const uint64_t prompt = request.spec.prompt_token_ids_size();
-  if (account.first_token().has_value()) {
-    service_times_.Prefilled(prompt,
-                             *account.first_token() - *account.dispatched(),
-                             *account.first_token());
-    const uint64_t each = entry.flow.generated() / request.spec.choices_size();
-    if (each > 1) {
-      service_times_.Decoded(each - 1,
-                             *account.last_token() - *account.first_token());
-    }
-    if (entry.flow.answered()) {
-      service_times_.Answered(each, request.spec.max_tokens());
-    }
-  } else if (now_ >= request.deadline) {
-    service_times_.Prefilled(prompt, now_ - *account.dispatched(), now_);
-  }
 }
 
 void RouterCore::CountWaiting(Entry* entry, bool waiting) {
