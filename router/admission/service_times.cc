@@ -13,6 +13,15 @@ constexpr double kMostly = 0.85;
 constexpr size_t kMostAlike = 64;
 constexpr size_t kEnoughAlike = 5;
 
+struct Views {
+  double seconds = 0;
+  double seconds_per_token = 0;
+  double Of(uint64_t prompt_tokens) const {
+    return std::min(seconds,
+                    seconds_per_token * static_cast<double>(prompt_tokens));
+  }
+};
+
 }  // namespace
 
 void RecentSamples::Add(double sample) {
@@ -58,18 +67,38 @@ void ServiceTimes::Answered(uint64_t tokens, uint64_t max_tokens) {
 
 double ServiceTimes::PrefillSeconds(uint64_t prompt_tokens,
                                     MonotonicTime now) const {
-  RecentSamples seconds, per_token;
-  for (const Prefill& prefill : alike_[std::bit_width(prompt_tokens)]) {
-    if (now - prefill.at > kMaxAge) continue;
-    seconds.Add(prefill.seconds);
-    per_token.Add(prefill.seconds /
-                  static_cast<double>(std::max<uint64_t>(1, prefill.tokens)));
+  // Nothing if there are too few such.
+  const auto of_length = [&](size_t length) -> std::optional<Views> {
+    RecentSamples seconds, per_token;
+    for (const Prefill& prefill : alike_[length]) {
+      if (now - prefill.at > kMaxAge) continue;
+      seconds.Add(prefill.seconds);
+      per_token.Add(prefill.seconds /
+                    static_cast<double>(std::max<uint64_t>(1, prefill.tokens)));
+    }
+    if (seconds.size() < kEnoughAlike) return std::nullopt;
+    return Views{seconds.Quantile(kMostly), per_token.Quantile(kMostly)};
+  };
+  const size_t own = std::bit_width(prompt_tokens);
+  double least = 0;  // what shorter ones took
+  for (size_t length = 0; length < own; ++length) {
+    if (const std::optional<Views> shorter = of_length(length)) {
+      least = std::max(least, shorter->Of((uint64_t{1} << length) - 1));
+    }
   }
-  const bool alike = seconds.size() >= kEnoughAlike;
-  const RecentSamples& whole = alike ? seconds : prefill_s_;
-  const RecentSamples& part = alike ? per_token : prefill_s_per_token_;
-  return std::min(whole.Quantile(kMostly),
-                  part.Quantile(kMostly) * static_cast<double>(prompt_tokens));
+  if (const std::optional<Views> alike = of_length(own)) {
+    return std::max(least, alike->Of(prompt_tokens));
+  }
+  double seconds = Views{prefill_s_.Quantile(kMostly),
+                         prefill_s_per_token_.Quantile(kMostly)}
+                       .Of(prompt_tokens);
+  for (size_t length = own + 1; length < alike_.size(); ++length) {
+    if (const std::optional<Views> longer = of_length(length)) {
+      seconds = std::min(seconds, longer->Of(uint64_t{1} << (length - 1)));
+      break;
+    }
+  }
+  return std::max(least, seconds);
 }
 
 std::optional<Duration> ServiceTimes::Estimate(uint64_t prompt_tokens,

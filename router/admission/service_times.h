@@ -45,10 +45,10 @@ class ServiceTimes {
   void Answered(uint64_t tokens, uint64_t max_tokens);
 
   // In most cases such a request takes no longer; nothing before enough were
-  // seen. Of the two views of its prefill (as long as others took, or in
-  // proportion to its tokens) the shorter counts. The others are prompts of
-  // about its length; all of them only while there are too few such: among
-  // many short prompts a long one would seem to be one of them.
+  // seen. Of two views of its prefill (as others took, or in proportion to its
+  // tokens) the shorter counts. Others are prompts of about its length, all of
+  // them only while there are too few such: many short ones say nothing about
+  // a long one. Never less for more tokens: who knows the least may ask, too.
   std::optional<Duration> Estimate(uint64_t prompt_tokens, uint64_t max_tokens,
                                    MonotonicTime now) const;
 

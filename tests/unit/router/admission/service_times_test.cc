@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace baton::router {
 namespace {
 
@@ -64,6 +66,23 @@ TEST(ServiceTimesTest, ALongPromptIsNoneOfTheManyShortOnes) {
   EXPECT_NEAR(Seconds(*times.Estimate(1800, 2, kNow)), 1.501, 1e-6);
   EXPECT_NEAR(Seconds(*times.Estimate(1200, 2, kNow)), 1.001, 1e-6);
   EXPECT_NEAR(Seconds(*times.Estimate(100, 2, kNow)), 0.051, 1e-6);
+}
+
+TEST(ServiceTimesTest, ALongerPromptNeverTakesLess) {
+  ServiceTimes times;
+  Learn(&times, 16, milliseconds(50), milliseconds(1));
+  for (const auto& [tokens, took] :
+       {std::pair(20, 900), {300, 400}, {1200, 700}, {5000, 100}}) {
+    for (int i = 0; i < 8; ++i) {
+      times.Prefilled(tokens, milliseconds(took), kNow);
+    }
+  }
+  Duration before{0};
+  for (uint64_t tokens = 1; tokens < 20000; ++tokens) {
+    const Duration now = *times.Estimate(tokens, 2, kNow);
+    ASSERT_GE(now, before) << tokens;
+    before = now;
+  }
 }
 
 TEST(ServiceTimesTest, PrefillsOfLongAgoDoNotCount) {
