@@ -1,4 +1,3 @@
-#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -22,7 +21,7 @@
 #include "common/telemetry/metrics.h"
 #include "router/front_door/authentication.h"
 #include "router/front_door/generation_service.h"
-#include "router/front_door/linger.h"
+#include "router/front_door/router_drain.h"
 #include "router/front_door/router_driver.h"
 #include "router/front_door/router_metrics.h"
 #include "router/front_door/served_model.h"
@@ -32,41 +31,6 @@ namespace baton::router {
 namespace {
 
 constexpr char kServiceName[] = "baton.v1.Generation";
-constexpr Duration kPoll = std::chrono::milliseconds(20);
-constexpr Duration kEndTimeout = std::chrono::seconds(2);
-constexpr Duration kFlushTimeout = std::chrono::seconds(5);
-// Idle clients may take seconds to notice; their connections are cut.
-constexpr Duration kCloseTimeout = std::chrono::milliseconds(100);
-
-// After the drain itself; see Drain().
-constexpr Duration kAfterDrain =
-    kEndTimeout + Linger().longest + kFlushTimeout + kCloseTimeout;
-
-// Returns the exit status of the process.
-int Drain(RouterDriver* driver, const GenerationService& service,
-          RpcServer* server, Duration timeout, ShutdownRequests& requests) {
-  log::Info("draining: running requests have {} s", Seconds(timeout));
-  driver->Drain();
-  bool idle = false;
-  const MonotonicTime end = MonotonicNow() + timeout;
-  while (!(idle = driver->WaitUntilIdle(kPoll))) {
-    if (MonotonicNow() < end && requests.count() < 2) continue;
-    log::Warn("ending unfinished requests");
-    driver->Terminate(absl::UnavailableError("router: shutting down"));
-    idle = driver->WaitUntilIdle(kEndTimeout);
-    break;
-  }
-  LingerUntilQuiet([&] { return service.generate_calls(); }, requests, {});
-  driver->WaitUntilClosed(kFlushTimeout);
-  server->Shutdown(kCloseTimeout);
-  if (idle) {
-    log::Info("drained, every request has ended");
-    return 0;
-  }
-  log::Error("drained, but requests have not ended");
-  return kExitNotClean;
-}
-
 void WarnOfPlainText(const RouterConfig& config) {
   for (const auto* list : {&config.prefill, &config.decode}) {
     for (const std::string& address : *list) {
@@ -159,7 +123,8 @@ absl::Status Serve(const RouterConfig& config, ShutdownRequests& requests) {
 
   requests.WaitAbove(0, kNever);
   log::ExitProcess(
-      Drain(&driver, service, server.get(), config.drain_timeout, requests));
+      DrainRouter(driver, [&service] { return service.generate_calls(); },
+                  *server, requests, {.timeout = config.drain_timeout}));
 }
 
 }  // namespace
@@ -181,9 +146,9 @@ int main(int argc, char** argv) {
     const absl::Status forbidden = baton::ForbidCoreDumps();
     if (!forbidden.ok()) baton::log::Warn("{}", forbidden.ToString());
   }
-  const std::string warning =
-      baton::DrainWarning(config.drain_timeout, baton::router::kAfterDrain,
-                          config.termination_grace);
+  const std::string warning = baton::DrainWarning(
+      config.drain_timeout, baton::router::RouterDrain().after(),
+      config.termination_grace);
   if (!warning.empty()) baton::log::Warn("{}", warning);
   const absl::Status status = baton::router::Serve(config, requests);
   baton::log::Error("cannot serve: {}", std::string(status.message()));

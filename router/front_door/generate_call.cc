@@ -1,5 +1,6 @@
 #include "router/front_door/generate_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/strings.h"
@@ -25,7 +26,7 @@ GenerateCall::GenerateCall(grpc::CallbackServerContext* context,
       log_(around.log),
       limits_(limits),
       traceparent_(std::move(traceparent)) {
-  driver_->CallOpened();
+  driver_->CallOpened(CallKind::kAnswer);
 }
 
 void GenerateCall::Run(ClientRequest request, std::shared_ptr<void> slot) {
@@ -33,6 +34,7 @@ void GenerateCall::Run(ClientRequest request, std::shared_ptr<void> slot) {
   id_ = request.id;
   label_ = request.label;
   received_ = request.received;
+  deadline_ = request.deadline;
   StartSendInitialMetadata();
   driver_->Submit(std::move(request), shared_from_this());
   std::lock_guard lock(mutex_);
@@ -59,14 +61,15 @@ void GenerateCall::OnEvent(v1::GenerateEvent event, bool held_back) {
 void GenerateCall::OnFinish(const absl::Status& status) {
   std::lock_guard lock(mutex_);
   ended_ = true;
+  take_by_ = std::max(deadline_, MonotonicNow()) + limits_.slow_client_timeout;
   if (too_slow_.empty()) status_ = status;
   if (queue_.empty()) {
     FinishWith(status_);
   } else if (!too_slow_.empty()) {
     DropQueued(1);
-    LimitEnd(limits_.cut_off_grace);
+    CancelAfter(limits_.cut_off_grace);
   } else if (held_back_.empty()) {
-    LimitEnd(limits_.slow_client_timeout);
+    LimitEnd();
   }
 }
 
@@ -89,7 +92,7 @@ void GenerateCall::OnWriteDone(bool ok) {
   QueueHeldBack();
   if (!queue_.empty()) {
     if (ended_ && more_held_back && held_back_.empty()) {
-      LimitEnd(limits_.slow_client_timeout);
+      LimitEnd();
     }
   } else if (ended_) {
     FinishWith(status_);
@@ -106,7 +109,7 @@ void GenerateCall::OnDone() {
     DropQueued(0);
     slot_.reset();
   }
-  driver_->CallClosed();
+  driver_->CallClosed(CallKind::kAnswer);
 }
 
 void GenerateCall::Queue(const v1::GenerateEvent& event) {
@@ -130,7 +133,11 @@ void GenerateCall::QueueHeldBack() {
   }
 }
 
-void GenerateCall::LimitEnd(Duration grace) {
+void GenerateCall::LimitEnd() {
+  CancelAfter(std::min(limits_.slow_client_timeout, take_by_ - MonotonicNow()));
+}
+
+void GenerateCall::CancelAfter(Duration grace) {
   driver_->RunAfter(grace, [weak = weak_from_this()] {
     const std::shared_ptr<GenerateCall> self = weak.lock();
     if (self == nullptr) return;
@@ -159,21 +166,24 @@ void GenerateCall::DropQueued(size_t keep) {
 
 void GenerateCall::WatchWrites() {
   if (std::exchange(watching_, true)) return;
-  const Duration left =
-      write_started_ + limits_.slow_client_timeout - MonotonicNow();
-  driver_->RunAfter(left, [weak = weak_from_this()] {
+  const MonotonicTime due =
+      std::min(write_started_ + limits_.slow_client_timeout, take_by_);
+  driver_->RunAfter(due - MonotonicNow(), [weak = weak_from_this()] {
     const std::shared_ptr<GenerateCall> self = weak.lock();
     if (self == nullptr) return;
     std::lock_guard lock(self->mutex_);
     self->watching_ = false;
     const bool at_end = self->ended_ && self->held_back_.empty();
     if (at_end || self->gone_ || self->queue_.empty()) return;
-    const Duration waited = MonotonicNow() - self->write_started_;
-    if (waited < self->limits_.slow_client_timeout) {
-      self->WatchWrites();
+    const MonotonicTime now = MonotonicNow();
+    const Duration most = self->limits_.slow_client_timeout;
+    if (now >= self->take_by_) {
+      self->CutOff(StrCat("has not taken all by the deadline and ",
+                          FormatDuration(most)));
+    } else if (now - self->write_started_ >= most) {
+      self->CutOff(StrCat("took nothing for ", FormatDuration(most)));
     } else {
-      self->CutOff(StrCat("took nothing for ",
-                          FormatDuration(self->limits_.slow_client_timeout)));
+      self->WatchWrites();
     }
   });
 }
@@ -186,7 +196,7 @@ void GenerateCall::CutOff(std::string why) {
       StrCat("client: reads too slowly (", too_slow_, ")"));
   if (ended_) {
     DropQueued(1);
-    LimitEnd(limits_.cut_off_grace);
+    CancelAfter(limits_.cut_off_grace);
   } else {
     driver_->Cancel(id_);
   }

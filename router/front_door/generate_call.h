@@ -29,10 +29,12 @@ struct StreamLimits {
 // fast as the client reads. A client that exceeds a limit gets
 // RESOURCE_EXHAUSTED, and its request ends as if it had cancelled. What the
 // core has held back comes at once, so it waits here until the client has read
-// enough; only for taking nothing is that client cut off. The end of an answer
-// may be taken slow_client_timeout long, that of one that was cut off
-// cut_off_grace; then the call is cancelled. Deletes itself when gRPC is done
-// with it and the driver has let go.
+// enough: it is cut off for taking nothing, and when the answer is not taken by
+// the request's deadline (or its end, if that is later) and
+// slow_client_timeout. The end of an answer may be taken slow_client_timeout
+// long within that, that of one that was cut off cut_off_grace; then the call
+// is cancelled. Deletes itself when gRPC is done with it and the driver has let
+// go.
 class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                            public AnswerSink,
                            public std::enable_shared_from_this<GenerateCall> {
@@ -67,7 +69,8 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // Queues of what the core held back as much as a client may leave unread.
   void QueueHeldBack();
   // The end of the answer is queued: from now on it has a time limit.
-  void LimitEnd(Duration grace);
+  void LimitEnd();
+  void CancelAfter(Duration grace);
   void WriteFront();
   void DropQueued(size_t keep);
   void WatchWrites();
@@ -82,6 +85,7 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   RequestId id_;
   std::string label_;
   MonotonicTime received_;
+  MonotonicTime deadline_;
   std::shared_ptr<GenerateCall> self_;  // until OnDone
 
   std::mutex mutex_;
@@ -95,7 +99,8 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::string too_slow_;         // why it was cut off; empty: was not
   bool gone_ = false;            // the client cancelled or a write failed
   bool ended_ = false;
-  bool done_ = false;  // OnDone ran
+  MonotonicTime take_by_ = kNever;  // once it has ended: all of the answer
+  bool done_ = false;               // OnDone ran
   absl::Status status_;
   uint64_t tokens_ = 0;
 };

@@ -76,6 +76,13 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
   return call.get();
 }
 
+std::string GenerationService::ClientOf(
+    const grpc::CallbackServerContext& context,
+    const std::string& tenant) const {
+  return authenticator_.required() ? tenant
+                                   : std::string(HostOfPeer(context.peer()));
+}
+
 absl::StatusOr<std::string> GenerationService::Admit(
     const grpc::CallbackServerContext& context) {
   BATON_RETURN_IF_ERROR(MetadataLimit::Check(context.client_metadata()));
@@ -92,11 +99,8 @@ absl::Status GenerationService::Accept(
     const grpc::CallbackServerContext& context, const grpc::ByteBuffer& bytes,
     ClientRequest* accepted, std::shared_ptr<void>* slot) {
   BATON_ASSIGN_OR_RETURN(accepted->tenant, Admit(context));
-  BATON_ASSIGN_OR_RETURN(
-      *slot,
-      open_requests_.Open(authenticator_.required()
-                              ? accepted->tenant
-                              : std::string(HostOfPeer(context.peer()))));
+  const std::string client = ClientOf(context, accepted->tenant);
+  BATON_ASSIGN_OR_RETURN(*slot, open_requests_.Open(client));
   accepted->deadline = DeadlineOf(context, options_.max_deadline);
   if (accepted->deadline <= MonotonicNow()) {
     return absl::DeadlineExceededError("deadline: passed before the start");
@@ -108,7 +112,7 @@ absl::Status GenerationService::Accept(
       ValidRequest valid,
       ValidateRequest(request, policy, *prompts_, RandomNonZero64(),
                       [&](const ValidRequest& so_far) {
-                        return RefuseEarly(request, policy, so_far.priority,
+                        return RefuseEarly(request, policy, client, so_far,
                                            *accepted);
                       }));
   accepted->spec = std::move(valid.spec);
@@ -117,20 +121,28 @@ absl::Status GenerationService::Accept(
   accepted->tell_logprobs = valid.tell_logprobs;
   accepted->cache_salt = CacheSalt(accepted->tenant, request.cache_salt());
   prompt_sizes_.Saw(request, accepted->spec.prompt_token_ids_size());
-  return accepted->best > 0 ? HoldBack(request, *accepted, slot)
+  return accepted->best > 0 ? HoldBack(request, client, *accepted, slot)
                             : absl::OkStatus();
 }
 
-absl::Status GenerationService::HoldBack(const v1::GenerateRequest& request,
-                                         const ClientRequest& accepted,
-                                         std::shared_ptr<void>* slot) {
+uint64_t GenerationService::HeldBackBytes(const v1::GenerateRequest& request,
+                                          uint64_t choices,
+                                          uint64_t tokens) const {
   std::optional<uint32_t> top_logprobs;
   if (request.has_logprobs()) top_logprobs = request.logprobs();
+  return BestAnswers::MostBytes(choices, tokens, longest_token_text_,
+                                top_logprobs);
+}
+
+absl::Status GenerationService::HoldBack(const v1::GenerateRequest& request,
+                                         const std::string& client,
+                                         const ClientRequest& accepted,
+                                         std::shared_ptr<void>* slot) {
   BATON_ASSIGN_OR_RETURN(
       std::shared_ptr<void> reserved,
-      held_back_.Reserve(BestAnswers::MostBytes(
-          accepted.spec.choices_size(), accepted.spec.max_tokens(),
-          longest_token_text_, top_logprobs)));
+      held_back_.Reserve(client,
+                         HeldBackBytes(request, accepted.spec.choices_size(),
+                                       accepted.spec.max_tokens())));
   *slot =
       std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
           std::move(*slot), std::move(reserved));
@@ -139,10 +151,11 @@ absl::Status GenerationService::HoldBack(const v1::GenerateRequest& request,
 
 absl::Status GenerationService::RefuseEarly(const v1::GenerateRequest& request,
                                             const ServingPolicy& policy,
-                                            int priority,
+                                            const std::string& client,
+                                            const ValidRequest& so_far,
                                             const ClientRequest& accepted) {
   RequestOutline outline{.tenant = accepted.tenant,
-                         .priority = priority,
+                         .priority = so_far.priority,
                          .deadline = accepted.deadline,
                          .prompt_tokens = prompt_sizes_.Guess(request)};
   outline.max_tokens = std::max<int64_t>(
@@ -152,7 +165,11 @@ absl::Status GenerationService::RefuseEarly(const v1::GenerateRequest& request,
           : std::min<int64_t>(
                 policy.default_max_tokens,
                 policy.max_context_tokens - PromptSizes::Most(request)));
-  return driver_->RefuseEarly(outline, accepted.received);
+  BATON_RETURN_IF_ERROR(driver_->RefuseEarly(outline, accepted.received));
+  if (so_far.best == 0) return absl::OkStatus();
+  return held_back_.CheckRoom(
+      client,
+      HeldBackBytes(request, so_far.spec.choices_size(), outline.max_tokens));
 }
 
 template <class Request, class Response>

@@ -70,6 +70,9 @@ class GenerationService final : public RawGeneration {
                                            grpc::ByteBuffer* response) override;
 
  private:
+  // Whose share of the router a call of the tenant takes.
+  std::string ClientOf(const grpc::CallbackServerContext& context,
+                       const std::string& tenant) const;
   // The tenant that calls.
   absl::StatusOr<std::string> Admit(const grpc::CallbackServerContext& context);
   // Everything that is checked before a request reaches the driver; `request`
@@ -79,10 +82,16 @@ class GenerationService final : public RawGeneration {
                       std::shared_ptr<void>* slot);
   // Memory for what a request holds back, added to its slot.
   absl::Status HoldBack(const v1::GenerateRequest& request,
+                        const std::string& client,
                         const ClientRequest& accepted,
                         std::shared_ptr<void>* slot);
+  // What `choices` answers of so many tokens take while they are held back.
+  uint64_t HeldBackBytes(const v1::GenerateRequest& request, uint64_t choices,
+                         uint64_t tokens) const;
   absl::Status RefuseEarly(const v1::GenerateRequest& request,
-                           const ServingPolicy& policy, int priority,
+                           const ServingPolicy& policy,
+                           const std::string& client,
+                           const ValidRequest& so_far,
                            const ClientRequest& accepted);
   // Admits, reads, runs `method` and writes its response.
   template <class Request, class Response>

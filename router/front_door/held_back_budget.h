@@ -5,7 +5,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/tokenizer/tokenizer.h"
 
@@ -13,7 +16,8 @@ namespace baton::router {
 
 // Memory for answers that are held back until the best are known, and after
 // that for their clients to read. Taken before the first token, for the most
-// that it can become. Thread-safe.
+// that it can become. A client gets at most half of what the others leave, so
+// that none of them, nor a few, take all. Thread-safe.
 class HeldBackBudget {
  public:
   // `on_change` gets what is added to and taken from the bytes in use, and
@@ -25,9 +29,13 @@ class HeldBackBudget {
   }
 
   // Reserved until the result and its copies are gone. INVALID_ARGUMENT with
-  // `best_of` when it would not fit the empty budget, RESOURCE_EXHAUSTED with
-  // RetryInfo when not beside the others.
-  absl::StatusOr<std::shared_ptr<void>> Reserve(uint64_t bytes);
+  // `best_of` when the client would not get it of the empty budget,
+  // RESOURCE_EXHAUSTED with RetryInfo when not of what is left.
+  absl::StatusOr<std::shared_ptr<void>> Reserve(const std::string& client,
+                                                uint64_t bytes);
+  // RESOURCE_EXHAUSTED if Reserve would say so now. What never fits is OK: it
+  // is told with all that is wrong with the request.
+  absl::Status CheckRoom(const std::string& client, uint64_t bytes) const;
 
   uint64_t used() const;
 
@@ -36,7 +44,10 @@ class HeldBackBudget {
     uint64_t limit = 0;
     std::function<void(double)> on_change;
     std::mutex mutex;
-    uint64_t used = 0;  // mutex
+    uint64_t used = 0;                              // mutex
+    absl::flat_hash_map<std::string, uint64_t> by;  // mutex; none is zero
+    // With mutex held, of no more than half the limit.
+    absl::Status CheckRoom(const std::string& client, uint64_t bytes) const;
   };
   const std::shared_ptr<Shared> shared_;
 };

@@ -31,12 +31,12 @@ class RefusedCall final : public InlineDoneReactor {
   // `driver` outlives the call.
   RefusedCall(RouterDriver* driver, const absl::Status& status)
       : driver_(driver) {
-    driver_->CallOpened();
+    driver_->CallOpened(CallKind::kRefusal);
     Finish(ToGrpcStatus(status));
   }
 
   void OnDone() override {
-    driver_->CallClosed();
+    driver_->CallClosed(CallKind::kRefusal);
     delete this;
   }
 

@@ -113,19 +113,32 @@ bool RouterDriver::WaitUntilIdle(Duration timeout) {
   return idle_.wait_for(lock, timeout, [this] { return active_ == 0; });
 }
 
-void RouterDriver::CallOpened() {
+void RouterDriver::CallOpened(CallKind kind) {
   std::lock_guard lock(mutex_);
-  ++open_calls_;
+  ++(kind == CallKind::kAnswer ? open_answers_ : open_refusals_);
 }
 
-void RouterDriver::CallClosed() {
+void RouterDriver::CallClosed(CallKind kind) {
   std::lock_guard lock(mutex_);
-  if (--open_calls_ == 0) idle_.notify_all();
+  uint64_t& open = kind == CallKind::kAnswer ? open_answers_ : open_refusals_;
+  if (--open == 0) idle_.notify_all();
+}
+
+bool RouterDriver::WaitUntilTaken(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, timeout, [this] { return open_answers_ == 0; });
+}
+
+uint64_t RouterDriver::open_answers() const {
+  std::lock_guard lock(mutex_);
+  return open_answers_;
 }
 
 bool RouterDriver::WaitUntilClosed(Duration timeout) {
   std::unique_lock lock(mutex_);
-  return idle_.wait_for(lock, timeout, [this] { return open_calls_ == 0; });
+  return idle_.wait_for(lock, timeout, [this] {
+    return open_answers_ == 0 && open_refusals_ == 0;
+  });
 }
 
 void RouterDriver::Terminate(absl::Status status) {

@@ -29,6 +29,8 @@ class AnswerSink {
   virtual void OnFinish(const absl::Status& status) = 0;
 };
 
+enum class CallKind { kAnswer, kRefusal };
+
 // Runs a RouterCore: its event loop, its timer, the sessions to its workers
 // and its clients. Thread-safe unless said otherwise.
 class RouterDriver {
@@ -74,10 +76,12 @@ class RouterDriver {
   bool WaitUntilIdle(Duration timeout);
   // A client's call lives from CallOpened to CallClosed, longer than its
   // request: until the client has taken the end of its answer.
-  void CallOpened();
-  void CallClosed();
-  // True when all calls have ended within `timeout`.
+  void CallOpened(CallKind kind);
+  void CallClosed(CallKind kind);
+  // True when all answers, or all calls, have ended within `timeout`.
+  bool WaitUntilTaken(Duration timeout);
   bool WaitUntilClosed(Duration timeout);
+  uint64_t open_answers() const;
   // Ends all requests with this status.
   void Terminate(absl::Status status);
 
@@ -105,8 +109,9 @@ class RouterDriver {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   absl::Status ready_ = absl::UnavailableError("starting");  // mutex_
-  uint64_t active_ = 0;      // mutex_; submitted, not finished
-  uint64_t open_calls_ = 0;  // mutex_
+  uint64_t active_ = 0;         // mutex_; submitted, not finished
+  uint64_t open_answers_ = 0;   // mutex_
+  uint64_t open_refusals_ = 0;  // mutex_
 
   // Moves on the loop only, but for early refusals.
   std::mutex core_mutex_;

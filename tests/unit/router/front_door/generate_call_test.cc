@@ -166,7 +166,7 @@ class HeldBackAnswers : public ::testing::Test {
   v1::GenerateRequest request_;
 };
 
-TEST_F(HeldBackAnswers, AreReadInPiecesHoweverLongThatTakes) {
+TEST_F(HeldBackAnswers, AreReadInPiecesWithinTheDeadline) {
   const auto stub = TightClient(cluster_);
   grpc::ClientContext context;
   const auto reader = stub->Generate(&context, request_);
@@ -200,6 +200,36 @@ TEST_F(HeldBackAnswers, AreReadInPiecesHoweverLongThatTakes) {
     return Value(cluster_, "baton_held_back_bytes") == 0 &&
            Value(cluster_, "baton_unread_bytes") == 0;
   }));
+}
+
+// A client that takes a little before each of its timeouts ends.
+TEST_F(HeldBackAnswers, AreNotReadWithoutEnd) {
+  ToyCluster cluster({.max_deadline = milliseconds(1500),
+                      .token_bytes = 1000,
+                      .stream = {.max_unread_bytes = kMost,
+                                 .slow_client_timeout = milliseconds(500),
+                                 .cut_off_grace = seconds(10)}});
+  const auto stub = TightClient(cluster);
+  grpc::ClientContext context;
+  const MonotonicTime start = MonotonicNow();
+  const auto reader = stub->Generate(&context, request_);
+  v1::GenerateEvent event;
+  size_t bytes = 0;
+  while (reader->Read(&event)) {
+    bytes += event.text().size();
+    std::this_thread::sleep_for(milliseconds(200));
+  }
+  EXPECT_GE(MonotonicNow() - start, milliseconds(2000));
+  EXPECT_GT(bytes, 0u);
+  EXPECT_LT(bytes, 2u * kTokens * 1000);
+  const grpc::Status status = reader->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(),
+            "client: reads too slowly (has not taken all by the deadline and "
+            "500ms)");
+  EXPECT_TRUE(cluster.driver().WaitUntilClosed(seconds(5)));
+  EXPECT_EQ(Value(cluster, "baton_slow_clients_total"), 1);
+  EXPECT_EQ(Value(cluster, "baton_held_back_bytes"), 0);
 }
 
 TEST_F(HeldBackAnswers, OfAClientThatTakesNothingAreDropped) {

@@ -78,6 +78,7 @@ class ToyCluster {
   v1::Generation::Stub& stub() { return *stub_; }
   std::shared_ptr<grpc::Channel> channel() { return channel_; }
   std::string address() const { return server_->address(); }
+  RpcServer& server() { return *server_; }
   RouterDriver& driver() { return *driver_; }
   testing::ScriptedDecode& decode() { return decode_; }
   std::string MetricsText() const { return metrics_.Render(); }
