@@ -120,13 +120,21 @@ class PlantedViolations(unittest.TestCase):
                                   "insecure": "off", "isa": "auto"})
         flags_of = {"baton-prefill-worker": shared,
                     "baton-decode-worker": shared | {"batch": "4"},
-                    "baton-router": {"queue": "1m"}}
-        page = ("## Flags of both workers\n| `--steps` | 128 | x |\n"
+                    "baton-router": {"queue": "1m", "model": ""}}
+        page = ("Set up processes: `--model`, `--insecure`,\n`--isa`.\n\n"
+                "## Flags of both workers\n| `--steps` | 128 | x |\n"
                 "## Flags of decode workers\n| `--batch` | 4 | x |\n"
                 "## Flags of the router\n| `--queue` | 1m | x |\n")
         for old, new in (("", ""), ("| 128", "| 64"), ("`--steps", "`--step"),
                          ("| `--batch` | 4 | x |\n", "| `--steps` | 128 | |\n"),
-                         ("1m", "2m"), ("## Flags of the router\n", "")):
+                         ("1m", "2m"), ("## Flags of the router\n", ""),
+                         ("| `--batch` | 4 | x |\n",
+                          "| `--batch` | 5 | x |\n| `--batch` | 4 | x |\n"),
+                         ("`--model`, ", ""), ("`--isa`", "`--queue`"),
+                         ("`--isa`", "`--isa`, `--batch`"),
+                         ("`--isa`", "`--isa`, `--other`"),
+                         ("`--isa`", "`--isa`, `--isa`"), (", `--insecure`", ""),
+                         ("| `--queue` | 1m | x |\n", "")):
             found = self.errors(check_docs.check_flags, page.replace(old, new),
                                 flags_of)
             self.assertEqual(not found, old == "", (old, new, found))

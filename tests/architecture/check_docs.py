@@ -4,9 +4,10 @@
 usage: check_docs.py SOURCE_DIR BIN_DIR
 
 docs/metrics.md holds every metric of the sources, each with its kind, and no
-other. docs/operations.md gives flags with the defaults that the binaries print
-with --help, and every flag that only decode workers have. Prints every
-violation; exit code 1 if there is one.
+other. docs/operations.md has every flag that the binaries print with --help
+once: in the table of who has it, with its default, or in the line of those
+that only set a process up. Prints every violation; exit code 1 if there is
+one.
 """
 import os
 import re
@@ -16,11 +17,12 @@ import sys
 ADDED = re.compile(
     r"\bAdd(Counter|Gauge|Histogram)\(\s*\"(baton_\w+)\"")
 ROW = re.compile(r"^\| `(baton_\w+)` \| (\w+) \|", re.M)
-LITERAL = re.compile(r"\"(baton_[a-z_]+)\"")
 SECTION = re.compile(r"^## (.*)$", re.M)
 FLAG_ROW = re.compile(r"^\| `--([\w-]+)` \|([^|]*)\|", re.M)
 HELP_FLAG = re.compile(r"^  --([\w-]+)(.*)$", re.M)
 DEFAULT = re.compile(r"\[([^\]]*)\]")
+OTHERS = re.compile(r"^Set up processes:(.*?)\n\n", re.M | re.S)
+OTHER_FLAG = re.compile(r"`--([\w-]+)`")
 SECTIONS = {
     "Flags of both workers": ["baton-prefill-worker", "baton-decode-worker"],
     "Flags of decode workers": ["baton-decode-worker"],
@@ -81,28 +83,51 @@ def sections_of(page):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
+def flags_of_section(title, flags_of):
+    """Those that all binaries of the section have, and no section before."""
+    flags = set.intersection(*(set(flags_of[b]) for b in SECTIONS[title]))
+    if title == "Flags of decode workers":
+        flags -= set(flags_of["baton-prefill-worker"])
+    return flags
+
+
 def check_flags(page, flags_of, errors):
     """`flags_of`: {binary: {flag: default}}."""
     sections = sections_of(page)
+    others = [flag for line in OTHERS.findall(page)
+              for flag in OTHER_FLAG.findall(line)]
+    known = set().union(*flags_of.values())
+    for flag in sorted(set(others)):
+        where = f"docs/operations.md: --{flag}"
+        if flag not in known:
+            errors.append(f"{where}: no such flag")
+        if others.count(flag) > 1:
+            errors.append(f"{where}: is there twice")
+    workers = set(flags_of["baton-prefill-worker"])
+    for flag in sorted(workers - set(flags_of["baton-decode-worker"])):
+        errors.append(f"docs/operations.md: --{flag}: of prefill workers only, "
+                      "and no table has those")
     for title, binaries in SECTIONS.items():
-        rows = dict(FLAG_ROW.findall(sections.get(title, "")))
+        rows = FLAG_ROW.findall(sections.get(title, ""))
         if not rows:
             errors.append(f"docs/operations.md: no flags under '{title}'")
-        for flag, default in rows.items():
+        own = flags_of_section(title, flags_of)
+        told = [flag for flag, _ in rows]
+        for flag, default in rows:
             where = f"docs/operations.md: --{flag}"
-            if any(flag not in flags_of[binary] for binary in binaries):
-                errors.append(f"{where}: no such flag")
+            if told.count(flag) > 1 or flag in others:
+                errors.append(f"{where}: is there twice")
+            if flag not in own:
+                errors.append(f"{where}: no such flag under '{title}'")
                 continue
-            known = ", ".join(dict.fromkeys(flags_of[binary][flag]
-                                            for binary in binaries))
-            if known != default.strip():
-                errors.append(f"{where}: the default is '{known}', not "
+            values = ", ".join(dict.fromkeys(flags_of[binary][flag]
+                                             for binary in binaries))
+            if values != default.strip():
+                errors.append(f"{where}: the default is '{values}', not "
                               f"'{default.strip()}'")
-        if title == "Flags of decode workers":
-            own = (set(flags_of["baton-decode-worker"]) -
-                   set(flags_of["baton-prefill-worker"]))
-            for flag in sorted(own - set(rows)):
-                errors.append(f"docs/operations.md: --{flag} is missing")
+        for flag in sorted(own - set(told) - set(others)):
+            errors.append(f"docs/operations.md: --{flag} is missing under "
+                          f"'{title}'")
 
 
 def main():
