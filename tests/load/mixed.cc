@@ -1,10 +1,12 @@
 #include "tests/load/mixed.h"
 
+#include <optional>
 #include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/status.h"
 #include "tests/support/proc_state.h"
 
 namespace baton::testing {
@@ -100,6 +102,14 @@ void MixedLoad::RunOne(uint64_t random) {
   };
   const Answer answer =
       RunRequest(cluster_->stub(), planned.request, on_event, kDeadline);
+  if (const std::optional<Duration> delay = RetryDelay(answer.status)) {
+    {
+      std::lock_guard lock(mutex_);
+      ++counts_.refused;
+    }
+    std::this_thread::sleep_for(*delay);
+    return;
+  }
   Judge(planned, answer, cancelled);
 }
 

@@ -32,6 +32,7 @@ struct MixedOptions {
 struct MixedCounts {
   std::map<std::string, uint64_t> completed;  // by kind, as when quiet
   uint64_t cancelled = 0;
+  uint64_t refused = 0;  // for now, and asked again when told
   uint64_t wrong = 0;
   uint64_t tokens = 0;  // of the completed
   uint64_t all_completed() const;

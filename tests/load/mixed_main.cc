@@ -20,9 +20,10 @@ constexpr auto kLong = std::chrono::minutes(5);
 
 void PrintProgress(double seconds, const MixedCounts& counts) {
   std::printf(
-      "mixed: %.0f s, %lu as when quiet, %lu cancelled, %lu wrong, "
-      "%.1f tokens/s\n",
-      seconds, counts.all_completed(), counts.cancelled, counts.wrong,
+      "mixed: %.0f s, %lu as when quiet, %lu cancelled, %lu refused, "
+      "%lu wrong, %.1f tokens/s\n",
+      seconds, counts.all_completed(), counts.cancelled, counts.refused,
+      counts.wrong,
       static_cast<double>(counts.tokens) / std::max(seconds, 1.0));
 }
 
