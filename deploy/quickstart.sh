@@ -23,7 +23,8 @@ deploy/install-packages.sh
 step "2/4 build (a few minutes the first time)"
 cmake --preset release
 cmake --build --preset release --parallel "$(nproc)" --target \
-  baton baton-inspect baton-router baton-prefill-worker baton-decode-worker
+  baton baton-bench-model baton-inspect baton-router baton-prefill-worker \
+  baton-decode-worker
 step "3/4 model"
 model=$(deploy/fetch-model.sh build/release/models)
 echo "$model"

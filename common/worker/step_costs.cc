@@ -12,7 +12,9 @@
 namespace baton {
 namespace {
 
-constexpr int kRepetitions = 2;  // of a probe; the faster one counts
+// Of all probes, the fastest counts. Rounds, since what disturbs one probe
+// disturbs the next repetition too if it follows at once.
+constexpr int kLeastRounds = 2, kMostRounds = 5;
 constexpr size_t kLeastProbes = 3;
 
 // The probes of a model: every span has blocks of its own.
@@ -91,18 +93,23 @@ absl::StatusOr<CostModel> ProbeStepCosts(const Model& model, KvMemory* memory,
   const StepShape first = {.spans = {{0, 1}}, .logit_rows = 1};
   BATON_RETURN_IF_ERROR(prober.Seconds(first).status());  // touches all weights
 
-  const MonotonicTime end = MonotonicNow() + limits.budget;
+  const MonotonicTime start = MonotonicNow();
   std::vector<CostModel::Probe> probes;
   for (StepShape& step :
        CostModel::Probes(limits.max_rows, limits.max_positions)) {
     if (!prober.Fits(step)) continue;
-    double best = 0;
-    for (int i = 0; i < kRepetitions; ++i) {
-      BATON_ASSIGN_OR_RETURN(const double seconds, prober.Seconds(step));
-      best = i == 0 ? seconds : std::min(best, seconds);
+    BATON_ASSIGN_OR_RETURN(const double seconds, prober.Seconds(step));
+    probes.push_back({std::move(step), seconds});
+    const bool first_round_over =
+        MonotonicNow() >= start + limits.budget / kLeastRounds;
+    if (first_round_over && probes.size() >= kLeastProbes) break;
+  }
+  for (int round = 2; round <= kMostRounds; ++round) {
+    if (round > kLeastRounds && MonotonicNow() >= start + limits.budget) break;
+    for (CostModel::Probe& probe : probes) {
+      BATON_ASSIGN_OR_RETURN(const double seconds, prober.Seconds(probe.step));
+      probe.seconds = std::min(probe.seconds, seconds);
     }
-    probes.push_back({std::move(step), best});
-    if (MonotonicNow() >= end && probes.size() >= kLeastProbes) break;
   }
   return CostModel(probes);
 }

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstdio>
 
 #include "absl/strings/match.h"
@@ -75,7 +76,9 @@ std::string Advice(const absl::Status& status, const std::string& address) {
     StrAppend(&text, "\n  ", Printable(line));
   }
   if (const auto delay = RetryDelay(status)) {
-    StrAppend(&text, "\ntry again in ", FormatDuration(*delay));
+    StrAppend(
+        &text, "\ntry again in ",
+        FormatDuration(std::chrono::ceil<std::chrono::milliseconds>(*delay)));
   }
   const std::string next = NextStep(status);
   if (!next.empty()) StrAppend(&text, "\n", next);

@@ -38,6 +38,8 @@ TEST(AdviceTest, SaysWhenToTryAgain) {
   absl::Status status = absl::ResourceExhaustedError("queue is full");
   AddRetryInfo(&status, milliseconds(1500));
   EXPECT_THAT(Advice(status, "r:1"), HasSubstr("try again in 1500ms"));
+  AddRetryInfo(&status, std::chrono::nanoseconds(3087918187));
+  EXPECT_THAT(Advice(status, "r:1"), HasSubstr("try again in 3088ms"));
 }
 
 TEST(AdviceTest, MessagesCannotDriveTheTerminal) {
