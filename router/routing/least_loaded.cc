@@ -11,6 +11,9 @@ namespace {
 // Workers whose speeds differ by less are taken for equally fast: which of
 // two equal ones measured a little better says nothing.
 constexpr double kAlike = 1.25;
+// One of so many choices tries an idle worker, however slow it says it is. What
+// it measured while its machine was busy, only steps can put right.
+constexpr uint64_t kTrialEvery = 128;
 constexpr DecodeBatch kUsualBatch = {.sequences = 8, .positions = 8 * 512};
 
 const WorkerView& PrefillOf(const Candidate& candidate) {
@@ -78,6 +81,12 @@ class Forecast {
   Range decode_;   // seconds of a usual step
 };
 
+// It would be refused there, or others lose their blocks.
+bool IsFull(const PlacementRequest& request, const Candidate& candidate) {
+  return candidate.decode->SpareBlocks() < ExpectedKvBlocks(request) &&
+         !BATON_MUTANT("spare_blocks_ignored");
+}
+
 using Order = std::tuple<bool, double, uint64_t, WorkerIndex, WorkerIndex>;
 
 Order OrderOf(const PlacementRequest& request, const Candidate& candidate,
@@ -88,11 +97,24 @@ Order OrderOf(const PlacementRequest& request, const Candidate& candidate,
                           ? forecast->Seconds(request, candidate)
                           : static_cast<double>(prefill.PrefillBacklogTokens() +
                                                 decode.KvTokensInUse());
-  // Where there is no room it would be refused, or others lose their blocks.
-  const bool full = decode.SpareBlocks() < ExpectedKvBlocks(request) &&
-                    !BATON_MUTANT("spare_blocks_ignored");
-  return {full, load, prefill.placements + decode.placements, prefill.index,
-          decode.index};
+  return {IsFull(request, candidate), load,
+          prefill.placements + decode.placements, prefill.index, decode.index};
+}
+
+bool IsIdle(const WorkerView& worker) {
+  return worker.outstanding_attempts == 0 && worker.Decoding().sequences == 0 &&
+         worker.PrefillBacklogTokens() == 0;
+}
+
+// Of the idle workers of the place, how often the one used least was used;
+// nothing where none is idle.
+std::optional<uint64_t> UseOfIdle(const Candidate& candidate) {
+  std::optional<uint64_t> least;
+  for (const WorkerView* worker : {&PrefillOf(candidate), candidate.decode}) {
+    if (!IsIdle(*worker)) continue;
+    least = std::min(least.value_or(worker->placements), worker->placements);
+  }
+  return least;
 }
 
 class LeastLoaded final : public RoutingPolicy {
@@ -107,10 +129,27 @@ class LeastLoaded final : public RoutingPolicy {
         best = i;
       }
     }
-    return best;
+    if (!forecast.has_value() || ++choices_ % kTrialEvery != 0) return best;
+    return TrialInsteadOf(best, request, candidates);
   }
 
   std::string_view name() const override { return "least_loaded"; }
+
+ private:
+  static size_t TrialInsteadOf(size_t best, const PlacementRequest& request,
+                               absl::Span<const Candidate> candidates) {
+    std::optional<uint64_t> least;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      const std::optional<uint64_t> use = UseOfIdle(candidates[i]);
+      if (!use.has_value() || use >= least.value_or(*use + 1)) continue;
+      if (IsFull(request, candidates[i])) continue;
+      least = use;
+      best = i;
+    }
+    return best;
+  }
+
+  uint64_t choices_ = 0;  // between places whose costs are known
 };
 
 }  // namespace

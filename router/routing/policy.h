@@ -30,7 +30,7 @@ std::unique_ptr<RoutingPolicy> MakeRoundRobin();
 // the prompt tokens that wait at the prefill worker and its own, then steps of
 // the decode worker's batch with it. Where a worker does not tell its costs,
 // the least work in tokens: waiting to be prefilled, and of KV in use. Equal
-// load: the one used less so far.
+// load: the one used less so far. Now and then an idle one is tried instead.
 std::unique_ptr<RoutingPolicy> MakeLeastLoaded();
 
 // "round_robin" or "least_loaded"; INVALID_ARGUMENT names what is allowed.

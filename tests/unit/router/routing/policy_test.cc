@@ -103,6 +103,20 @@ TEST_F(PolicyCostTest, WorkersThatMeasuredAlmostTheSameAreAlike) {
   EXPECT_EQ(ChooseFor(100, 50).prefill, &p1_);
 }
 
+TEST_F(PolicyCostTest, AnIdleWorkerIsTriedHoweverSlowItSaysItIs) {
+  d3_.costs = CostsOf(10);
+  for (WorkerView* view : {&p0_, &p1_, &d2_}) view->placements = 100;
+  d2_.outstanding_attempts = 1;
+  d2_.load.set_running_sequences(1);
+  int tried = 0;
+  for (int i = 0; i < 256; ++i) tried += ChooseFor(100, 50).decode == &d3_;
+  EXPECT_EQ(tried, 2);
+  d3_.outstanding_attempts = 1;
+  tried = 0;
+  for (int i = 0; i < 256; ++i) tried += ChooseFor(100, 50).decode == &d3_;
+  EXPECT_EQ(tried, 0) << "one at a time";
+}
+
 TEST_F(PolicyCostTest, TokensCountWhenOneDoesNotTellItsCosts) {
   p0_.load.set_queued_prefill_tokens(400);
   p1_.load.set_queued_prefill_tokens(200);
