@@ -138,11 +138,12 @@ class LeastLoaded final : public RoutingPolicy {
  private:
   static size_t TrialInsteadOf(size_t best, const PlacementRequest& request,
                                absl::Span<const Candidate> candidates) {
+    const bool full = IsFull(request, candidates[best]);
     std::optional<uint64_t> least;
     for (size_t i = 0; i < candidates.size(); ++i) {
       const std::optional<uint64_t> use = UseOfIdle(candidates[i]);
       if (!use.has_value() || use >= least.value_or(*use + 1)) continue;
-      if (IsFull(request, candidates[i])) continue;
+      if (IsFull(request, candidates[i]) > full) continue;
       least = use;
       best = i;
     }
