@@ -62,9 +62,7 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, const Wanted& command,
   job.context_use = use;
   sequences_ += static_cast<uint32_t>(choices);
   BATON_FAILPOINT("decode.accept");
-  DecodeJob& added = jobs_.Add(std::move(job));
-  predicted_peak_ = PredictedPeak(nullptr);
-  return &added;
+  return &jobs_.Add(std::move(job));
 }
 
 void DecodeScheduler::Reserve(SessionId session,

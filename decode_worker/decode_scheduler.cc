@@ -37,6 +37,7 @@ std::vector<Action> DecodeScheduler::Handle(Event event, MonotonicTime now) {
   JoinReady(now);
   WatchCompute(now);
   StartStep(now);
+  predicted_peak_ = PredictedPeak(nullptr);
   ReportLoad(now);
   return std::exchange(actions_, {});
 }

@@ -56,7 +56,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   }
 
   uint32_t waiting() const { return waiting_; }  // attempts, for blocks
-  // Most blocks in use at one time from now on, as of the last step.
+  // Most blocks in use at one time from now on, as of the last event.
   uint64_t predicted_peak() const {
     return jobs_.empty() ? 0 : predicted_peak_;
   }
@@ -242,7 +242,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   std::optional<DraftModelPlanner> draft_model_;
   uint32_t waiting_ = 0;  // attempts preempted or without their next block
   MonotonicTime standstill_ = kNever;  // when it ends, of no step for them
-  uint64_t predicted_peak_ = 0;        // as of the last step or attempt
+  uint64_t predicted_peak_ = 0;        // as of the last event
 };
 
 }  // namespace baton::decode

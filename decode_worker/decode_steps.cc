@@ -40,7 +40,6 @@ void DecodeScheduler::StartStep(MonotonicTime now) {
   while (EndStandstill(now)) plan = PlanStep(now);
   if (step_.empty()) return;
   PlanDrafts(&plan);
-  predicted_peak_ = PredictedPeak(nullptr);
   RunNext(std::move(plan), now);
   BATON_FAILPOINT("decode.step");
 }

@@ -215,5 +215,21 @@ TEST_F(DecodeStandstill, QuarantineIsNotWaitedForWithoutEnd) {
   EXPECT_EQ(h.scheduler.counters().given_up, 1u);
 }
 
+// No step follows that could tell.
+TEST(DecodeSpare, IsTrueWhileOnlyALandingRemains) {
+  SchedulerHarness h;
+  h.OpenSession(1);
+  h.Reserve(1, 1, Spec(16, 4));
+  h.Serve(1, 2, Spec(200, 200));
+  h.Reserve(1, 3, Spec(200, 200));
+  h.Release(1, 2);
+  h.FinishAllSteps();
+  h.Release(1, 3);
+  h.CloseLanding(std::next(h.landings.begin())->first);
+  EXPECT_EQ(h.ledger().free, 63u);
+  EXPECT_LE(h.scheduler.predicted_peak(), 2u);
+  EXPECT_GE(h.scheduler.Load().spare_blocks(), 60u);
+}
+
 }  // namespace
 }  // namespace baton::decode
