@@ -118,6 +118,7 @@ void DecodeScheduler::CloseLandingsFor(const DecodeJob& job, uint32_t blocks) {
 
 void DecodeScheduler::CloseLanding(DecodeJob& landing) {
   ++counters_.landings_given_up;
+  standstill_ = kNever;  // its blocks come free later
   Close(landing,
         absl::ResourceExhaustedError(
             "blocks: answers that came earlier grow into this landing"),

@@ -64,8 +64,13 @@ bool DecodeScheduler::EndStandstill(MonotonicTime now) {
   }
   standstill_ = std::min(standstill_, now + options_.block_patience);
   if (now < standstill_ || BATON_MUTANT("standstill_without_end")) return false;
+  // The last that holds blocks: whoever fails without any makes no room.
+  const auto holder = std::find_if(
+      waiting.rbegin(), waiting.rend(),
+      [this](const DecodeJob* job) { return HeldBlocks(*job) > 0; });
+  if (holder == waiting.rend()) standstill_ = now + options_.block_patience;
   ++counters_.given_up;
-  Close(*waiting.back(),
+  Close(holder == waiting.rend() ? *waiting.back() : **holder,
         absl::ResourceExhaustedError(StrCat("blocks: none came free for ",
                                             Seconds(options_.block_patience),
                                             " s")),

@@ -215,6 +215,57 @@ TEST_F(DecodeStandstill, QuarantineIsNotWaitedForWithoutEnd) {
   EXPECT_EQ(h.scheduler.counters().given_up, 1u);
 }
 
+int Failures(const std::vector<v1::DecodeEvent>& events) {
+  int failures = 0;
+  for (const v1::DecodeEvent& event : events) failures += event.has_failed();
+  return failures;
+}
+
+TEST(DecodeStandstills, NobodyFailsWhoseFailureMakesNoRoom) {
+  SchedulerHarness h(Small(10));
+  h.OpenSession(1);
+  h.Serve(1, 1, Spec(30, 120));
+  h.Serve(1, 2, Spec(30, 60));
+  h.FinishStep();
+  h.Reserve(1, 3, Spec(60, 5));
+  h.FinishAllSteps();
+  ASSERT_EQ(h.scheduler.waiting(), 2u);
+  h.TakeEvents(1);
+  h.now += std::chrono::milliseconds(2100);
+  h.Feed(Tick{});
+  const auto events = h.TakeEvents(1);
+  ASSERT_EQ(Failures(events), 1);
+  EXPECT_EQ(events[0].failed().attempt_id(), 1u) << "the second holds nothing";
+  h.FinishAllSteps();
+  EXPECT_EQ(h.TakeEvents(1).back().done().attempt_id(), 2u);
+}
+
+TEST(DecodeStandstills, ThoseThatHoldNothingFailOneAtATime) {
+  DecodeOptions options = Small(11);
+  options.max_preemptions = 1;
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  h.Serve(1, 1, Spec(30, 90));
+  h.Serve(1, 2, Spec(30, 90));
+  h.Serve(1, 3, Spec(14, 100, /*priority=*/0));
+  h.Reserve(1, 4, Spec(80, 3, /*priority=*/0));
+  while (h.scheduler.counters().preemptions < 2 && h.step.has_value()) {
+    h.FinishStep();
+  }
+  h.Release(1, 3);
+  h.FinishAllSteps();
+  ASSERT_EQ(h.scheduler.waiting(), 2u);
+  ASSERT_EQ(h.ledger()[BlockUse::kRunning], 0u);
+  h.TakeEvents(1);
+  for (uint64_t last : {2, 1}) {
+    h.now += std::chrono::milliseconds(2100);
+    h.Feed(Tick{});
+    const auto events = h.TakeEvents(1);
+    ASSERT_EQ(Failures(events), 1);
+    EXPECT_EQ(events[0].failed().attempt_id(), last);
+  }
+}
+
 // No step follows that could tell.
 TEST(DecodeSpare, IsTrueWhileOnlyALandingRemains) {
   SchedulerHarness h;
