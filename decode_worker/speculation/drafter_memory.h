@@ -34,7 +34,8 @@ class DrafterMemory {
 
 // How many tokens each drafter reads in a step, `budget` in all: who has few
 // unread reads them all, the others get equal shares. Those with long prompts
-// do not hold up the rest, and nobody waits for ever.
+// do not hold up the rest, and read all in the end if together they gain fewer
+// than `budget` tokens a step; else the last of them stay behind.
 std::vector<uint32_t> ShareTokens(absl::Span<const uint64_t> unread,
                                   uint32_t budget);
 
