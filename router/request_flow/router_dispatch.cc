@@ -356,7 +356,8 @@ absl::Status RouterCore::MayWait(const PlacementRequest& placement,
     return absl::OkStatus();
   }
   absl::Status status = absl::UnavailableError(
-      placement.fingerprint.empty()
+      placement.fingerprint.empty() ||
+              ServabilityOf(workers_.views(), {}) == Servability::kNoWorker
           ? "cluster: no decode worker is ready"
           : "cluster: no decode worker is ready that could go on with the "
             "answer (fingerprints differ)");

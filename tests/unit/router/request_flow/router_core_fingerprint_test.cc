@@ -76,5 +76,17 @@ TEST_F(FingerprintTest, WithoutItsVersionTheAnswerEnds) {
               HasSubstr("fingerprints differ"));
 }
 
+TEST_F(FingerprintTest, WithoutAnyWorkerNothingIsSaidOfFingerprints) {
+  const WorkerIndex prefill = driver_.AddPrefill("p");
+  const WorkerIndex decode = driver_.AddDecode("d");
+  const RequestId id = driver_.Ask();
+  driver_.RunToDecode(id, prefill, decode);
+  driver_.Down(decode);
+  ASSERT_TRUE(driver_.answer(id).status.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*driver_.answer(id).status));
+  EXPECT_THAT(std::string(driver_.answer(id).status->message()),
+              ::testing::Not(HasSubstr("fingerprints")));
+}
+
 }  // namespace
 }  // namespace baton::router
