@@ -1,5 +1,6 @@
 #include "router/admission/drain_estimate.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::router {
@@ -13,6 +14,7 @@ void DrainEstimate::Span::Add(const Span& other) {
   waiting += other.waiting;
   tokens += other.tokens;
   prompts += other.prompts;
+  longest = std::max(longest, other.longest);
 }
 
 void DrainEstimate::Waiting(bool any, MonotonicTime now) {
@@ -24,16 +26,22 @@ void DrainEstimate::Served(uint64_t tokens, MonotonicTime now) {
   if (waiting_ && now >= last_) {
     current_.tokens += tokens;
     ++current_.prompts;
+    current_.longest = std::max(current_.longest, tokens);
   }
   Advance(now);
 }
 
 std::optional<double> DrainEstimate::Rate(MonotonicTime now) {
   Advance(now);
+  uint64_t longest = current_.longest;
+  for (const Span& span : spans_) longest = std::max(longest, span.longest);
+  const auto enough = [&](const Span& sum) {
+    return sum.waiting >= kRecent && sum.prompts >= kEnough &&
+           sum.tokens >= kEnoughOfTheLongest * longest;
+  };
   Span sum = current_;
   for (auto span = spans_.rbegin(); span != spans_.rend(); ++span) {
-    if (sum.waiting >= kLongest) break;
-    if (sum.waiting >= kRecent && sum.prompts >= kEnough) break;
+    if (sum.waiting >= kLongest || enough(sum)) break;
     sum.Add(*span);
   }
   const bool known = (sum.waiting >= kFirst && sum.prompts >= kFew) ||

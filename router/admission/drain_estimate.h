@@ -13,13 +13,15 @@ namespace baton::router {
 
 // How fast a queue drains: prompt tokens served per second of those seconds in
 // which work waited. Looks back no further than it has to: over kRecent of such
-// time and kEnough prompts, or else over all that it remembers. So a cluster
-// that becomes slower is noticed within seconds, and one that computes a long
-// prompt is not taken for one that stands still. Pure; not thread-safe.
+// time and kEnough prompts, with the tokens of some of the longest, or else
+// over all that it remembers. So a cluster that becomes slower is noticed
+// within seconds, and one that computes a long prompt, be it that short ones
+// pass it, is not taken for one that stands still. Pure; not thread-safe.
 class DrainEstimate {
  public:
   static constexpr Duration kRecent = std::chrono::seconds(2);
   static constexpr uint64_t kEnough = 16;
+  static constexpr uint64_t kEnoughOfTheLongest = 4;
   static constexpr Duration kLongest = std::chrono::seconds(16);
   // Older times say nothing about the cluster of today.
   static constexpr Duration kMaxAge = std::chrono::seconds(60);
@@ -46,6 +48,7 @@ class DrainEstimate {
     Duration waiting{0};
     uint64_t tokens = 0;
     uint64_t prompts = 0;
+    uint64_t longest = 0;  // tokens of one
     MonotonicTime end;
     void Add(const Span& other);
   };

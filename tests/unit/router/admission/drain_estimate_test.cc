@@ -46,6 +46,21 @@ TEST_F(DrainEstimateTest, FewLongPromptsTakeTheirTime) {
   EXPECT_NEAR(*estimate_.Rate(now_), 2000, 50);
 }
 
+TEST_F(DrainEstimateTest, ShortPromptsThatPassALongOneAreNotAllThatIsDone) {
+  estimate_.Waiting(true, now_);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      now_ += milliseconds(250);
+      estimate_.Served(40, now_);
+    }
+    if (round > 0) {
+      EXPECT_GT(*estimate_.Rate(now_), 250) << "160 is the short ones'";
+    }
+    estimate_.Served(1700, now_);
+  }
+  EXPECT_LT(*estimate_.Rate(now_), 700) << "500 on average";
+}
+
 TEST_F(DrainEstimateTest, CountsOnlyTimeInWhichWorkWaits) {
   estimate_.Waiting(true, now_);
   Serve(100, 2);
