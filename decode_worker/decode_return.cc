@@ -46,8 +46,12 @@ std::optional<size_t> DecodeScheduler::FewestOf(
 
 void DecodeScheduler::MakeRoom(const DecodeJob& job) {
   const std::vector<DecodeJob*> victims = VictimsFor(job);
-  const auto count = FewestOf(victims, job);
-  for (size_t i = 0; i < count.value_or(0); ++i) Preempt(*victims[i]);
+  if (const auto count = FewestOf(victims, job)) {
+    for (size_t i = 0; i < *count; ++i) Preempt(*victims[i]);
+  } else if (!victims.empty()) {
+    // They go on until the blocks of the landings are there too.
+    CloseLandingsToReturn(job);
+  }
 }
 
 bool DecodeScheduler::EndStandstill(MonotonicTime now) {
@@ -83,11 +87,13 @@ void DecodeScheduler::CloseLandingsToReturn(const DecodeJob& job) {
   for (auto& [id, other] : jobs_) {
     if (other.phase == Phase::kClosing) others.push_back(&other);
   }
-  const size_t closing = others.size();
+  const std::vector<DecodeJob*> victims = VictimsFor(job);
+  others.insert(others.end(), victims.begin(), victims.end());
+  const size_t without_landings = others.size();
   const std::vector<DecodeJob*> landings = LandingsFor(job);
   others.insert(others.end(), landings.begin(), landings.end());
   const auto count = FewestOf(others, job);
-  for (size_t i = closing; i < count.value_or(0); ++i) {
+  for (size_t i = without_landings; i < count.value_or(0); ++i) {
     CloseLanding(*others[i]);
   }
 }

@@ -266,6 +266,45 @@ TEST(DecodeStandstills, ThoseThatHoldNothingFailOneAtATime) {
   }
 }
 
+// Neither what runs nor what lands is enough alone.
+TEST(DecodeReturnAlone, LowerRankThatRunsAndThatLandsGivesWayTogether) {
+  DecodeOptions options = Small(20);
+  options.max_preemptions = 1;
+  options.limits.max_context_tokens = 400;
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  h.Serve(1, 1, Spec(47, 100, /*priority=*/0));
+  h.Serve(1, 2, Spec(97, 200, /*priority=*/0));  // wants 19 once preempted
+  h.Reserve(1, 3, Spec(112, 5, /*priority=*/1));
+  h.Reserve(1, 4, Spec(17, 250, /*priority=*/2));
+  ASSERT_THAT(h.landings, SizeIs(2));
+  const LandingId third = h.landings.begin()->first;
+  const LandingId fourth = std::next(h.landings.begin())->first;
+  while (h.scheduler.counters().preemptions == 0 && h.step.has_value())
+    h.FinishStep();
+  EXPECT_EQ(h.scheduler.counters().landings_given_up, 0u)
+      << "beside the first there is no room anyway";
+  h.Verified(fourth, {9});
+  h.FinishStep();
+  h.Release(1, 1);
+  h.FinishStep();
+  EXPECT_TRUE(h.landings.at(third).cancelled);
+  ASSERT_TRUE(h.step.has_value()) << "the fourth goes on as long as it can";
+  EXPECT_EQ(h.scheduler.counters().preemptions, 1u);
+  h.CloseLanding(third);
+  h.FinishStep();
+  EXPECT_EQ(h.scheduler.counters().preemptions, 2u);
+  h.TakeEvents(1);
+  h.FinishStep();
+  ASSERT_TRUE(h.step.has_value());
+  EXPECT_TRUE(Heard(h.TakeEvents(1)).empty()) << "the second is computed again";
+  h.FinishAllSteps();
+  const auto events = h.TakeEvents(1);
+  EXPECT_EQ(Failures(events), 0);
+  EXPECT_EQ(h.scheduler.counters().done, 2u);
+  EXPECT_TRUE(h.AllFree());
+}
+
 // No step follows that could tell.
 TEST(DecodeSpare, IsTrueWhileOnlyALandingRemains) {
   SchedulerHarness h;
