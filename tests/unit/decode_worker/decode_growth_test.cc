@@ -368,5 +368,27 @@ TEST(DecodeGrowth, WhoWaitsForAStaticBatchGivesWayWhateverItsPriority) {
   EXPECT_EQ((outputs.at({2, 0}).size()), 10u);
 }
 
+TEST(DecodeGrowth, NobodyGivesWayInVain) {
+  DecodeOptions options = Small(20);
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  h.Serve(1, 1, Spec(32, 60, 4, 1));  // 6 blocks, then 4 more at once
+  h.Serve(1, 2, Spec(20, 25, 1, 2));  // 3 blocks
+  h.Reserve(1, 3, Spec(176, 5, 1, /*priority=*/0));
+  ASSERT_EQ(h.landings.size(), 1u);
+  h.TakeEvents(1);
+  while (h.scheduler.waiting() == 0 && h.step.has_value()) h.FinishStep();
+  EXPECT_EQ(h.scheduler.waiting(), 1u);
+  EXPECT_EQ(h.scheduler.counters().preemptions, 0u);
+  ASSERT_TRUE(h.step.has_value()) << "the second goes on";
+  while (h.scheduler.counters().done == 0 && h.step.has_value()) {
+    h.FinishStep();
+  }
+  EXPECT_EQ(h.scheduler.counters().done, 1u);
+  h.Verified(h.OnlyLanding(), {9});
+  RunToTheEnd(h);
+  EXPECT_EQ(h.scheduler.counters().done, 3u);
+}
+
 }  // namespace
 }  // namespace baton::decode
