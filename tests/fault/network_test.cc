@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -145,11 +146,11 @@ TEST_F(NetworkTest, PartedDecodeWorkerStopsByItself) {
 TEST_F(NetworkTest, TransferOverASlowAndLossyLink) {
   FaultRun run;
   run.request = FixedRequest(100, 8, 79);
-  MonotonicTime start;
+  std::optional<MonotonicTime> start;  // no block has left before
   run.moment = [&]() -> std::unique_ptr<Fault> {
+    if (!start.has_value()) start = MonotonicNow();
     const int p = net_->Prefilling("running"), d = net_->Decoding("landing");
     if (p < 0 || d < 0) return nullptr;
-    start = MonotonicNow();
     return std::make_unique<LinkFault>(
         &net_->network(), C::PrefillHost(p), [=] {
           return net_->network().LosePackets(C::PrefillHost(p),
@@ -160,7 +161,7 @@ TEST_F(NetworkTest, TransferOverASlowAndLossyLink) {
     const double bits =
         8.0 * static_cast<double>(
                   net_->cluster().Calm(run.request).served.kv_bytes_moved());
-    const double rate = bits / Seconds(MonotonicNow() - start);
+    const double rate = bits / Seconds(MonotonicNow() - *start);
     if (bits > 1e7 && rate < 11e6) return absl::OkStatus();
     return absl::FailedPreconditionError(
         absl::StrCat(bits, " bits at ", rate, " bit/s: not slow"));
