@@ -145,7 +145,9 @@ TEST_F(NetworkTest, PartedDecodeWorkerStopsByItself) {
 // lost: slow, and right.
 TEST_F(NetworkTest, TransferOverASlowAndLossyLink) {
   FaultRun run;
-  run.request = FixedRequest(100, 8, 79);
+  // Four blocks: their way takes 1.2 s, and without news for 2 s they would be
+  // given up.
+  run.request = FixedRequest(60, 8, 79);
   std::optional<MonotonicTime> start;  // no block has left before
   run.moment = [&]() -> std::unique_ptr<Fault> {
     if (!start.has_value()) start = MonotonicNow();
