@@ -32,16 +32,19 @@ void DecodeScheduler::GrowTables() {
   for (DecodeJob* job : decoding) {
     if (job->phase == Phase::kPreempted) continue;
     const uint32_t missing = Missing(*job);
-    const std::vector<DecodeJob*> victims = VictimsFor(*job);
-    // Nobody gives way in vain.
-    uint32_t reach =
-        pool_.ledger().free + pool_.ledger()[BlockUse::kQuarantine];
-    for (const DecodeJob* victim : victims) reach += HeldBlocks(*victim);
-    for (const DecodeJob* lands : LandingsFor(*job))
-      reach += HeldBlocks(*lands);
-    for (DecodeJob* victim : victims) {
-      if (pool_.ledger().free >= missing || reach < missing) break;
-      Preempt(*victim);
+    if (pool_.ledger().free < missing) {
+      const std::vector<DecodeJob*> victims = VictimsFor(*job);
+      // Nobody gives way in vain.
+      uint32_t reach =
+          pool_.ledger().free + pool_.ledger()[BlockUse::kQuarantine];
+      for (const DecodeJob* victim : victims) reach += HeldBlocks(*victim);
+      for (const DecodeJob* lands : LandingsFor(*job)) {
+        reach += HeldBlocks(*lands);
+      }
+      for (DecodeJob* victim : victims) {
+        if (pool_.ledger().free >= missing || reach < missing) break;
+        Preempt(*victim);
+      }
     }
     if (pool_.ledger().free < missing) {
       owed += missing;
