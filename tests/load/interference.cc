@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/cost_model/throughput.h"
+#include "router/routing/worker_speed.h"
 #include "tests/load/core_pinning.h"
 
 namespace baton::testing {
@@ -39,13 +40,11 @@ v1::GenerateRequest DecodingRequest() { return Request(32, 256); }
 // Short answers: what is looked at is the reading of the prompts.
 v1::GenerateRequest FreshPrompt(uint32_t tokens) { return Request(tokens, 4); }
 
-StepCosts CostsOf(const v1::StepCosts& costs) {
-  return {.fixed = costs.fixed(),
-          .weights = costs.weights(),
-          .row = costs.row(),
-          .logit_row = costs.logit_row(),
-          .kv_token = costs.kv_token(),
-          .pair = costs.pair()};
+absl::StatusOr<StepCosts> CostsOf(const v1::WorkerInfo& worker) {
+  BATON_ASSIGN_OR_RETURN(const auto costs, router::StepCostsOf(worker.load()));
+  if (costs.has_value()) return *costs;
+  return absl::InternalError(absl::StrCat(worker.hello().worker_id(),
+                                          " does not say what steps cost"));
 }
 
 // Answered, refused at once with a time to come back, or at its deadline.
@@ -140,11 +139,11 @@ absl::StatusOr<RhythmFigures> InterferenceCluster::Run(
   figures.tokens_per_s = static_cast<double>(tokens) / Seconds(end - start);
   for (const v1::WorkerInfo& worker : info.workers()) {
     if (worker.hello().role() != v1::WORKER_ROLE_DECODE) continue;
-    figures.decode_step_ms =
-        std::max(figures.decode_step_ms,
-                 1e3 * DecodeStepSeconds(CostsOf(worker.load().step_costs()),
-                                         {worker.load().running_sequences(),
-                                          worker.load().running_positions()}));
+    BATON_ASSIGN_OR_RETURN(const StepCosts costs, CostsOf(worker));
+    figures.decode_step_ms = std::max(
+        figures.decode_step_ms,
+        1e3 * DecodeStepSeconds(costs, {worker.load().running_sequences(),
+                                        worker.load().running_positions()}));
   }
   std::vector<double> ttft, queue, prefill, transfer, way;
   for (const Sample& sample : fresh.Take()) {
@@ -173,8 +172,8 @@ absl::StatusOr<RhythmFigures> InterferenceCluster::Run(
   figures.way_ms = Quantile(way, 0.5);
   if (prompts != nullptr) {
     const double workers = topology_ == Topology::kAggregated ? 2 : 1;
-    figures.alone_ms =
-        1e3 * prompts->tokens * workers / PrefillTokensPerSecond();
+    BATON_ASSIGN_OR_RETURN(const double speed, PrefillTokensPerSecond());
+    figures.alone_ms = 1e3 * prompts->tokens * workers / speed;
   }
   figures.ttft_p50_ms = Quantile(ttft, 0.5);
   figures.ttft_p99_ms = Quantile(ttft, 0.99);
@@ -185,15 +184,15 @@ uint32_t InterferenceCluster::step_tokens() const { return kStepTokens; }
 
 double InterferenceCluster::step_target_ms() const { return kStepTargetMs; }
 
-double InterferenceCluster::PrefillTokensPerSecond() {
+absl::StatusOr<double> InterferenceCluster::PrefillTokensPerSecond() {
   double sum = 0;
   const v1::GetClusterInfoResponse info = cluster_->Info();
   for (const v1::WorkerInfo& worker : info.workers()) {
     const bool prefills = worker.hello().role() == v1::WORKER_ROLE_PREFILL ||
                           topology_ == Topology::kAggregated;
     if (!prefills) continue;
-    sum += baton::PrefillTokensPerSecond(CostsOf(worker.load().step_costs()),
-                                         kStepTokens);
+    BATON_ASSIGN_OR_RETURN(const StepCosts costs, CostsOf(worker));
+    sum += baton::PrefillTokensPerSecond(costs, kStepTokens);
   }
   return sum;
 }

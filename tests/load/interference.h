@@ -60,7 +60,7 @@ class InterferenceCluster {
   // What a step of a decode worker may take with a chunk of a prompt in it.
   double step_target_ms() const;
   // Prompt tokens per second of those who prefill, as they predict it.
-  double PrefillTokensPerSecond();
+  absl::StatusOr<double> PrefillTokensPerSecond();
   // Prompt tokens that decode workers have computed.
   absl::StatusOr<double> PrefilledByDecodeWorkers();
   // All pools empty, and every process ends with 0.

@@ -89,10 +89,11 @@ absl::StatusOr<bool> RunApart(const Times& times) {
   // The machine may be fast enough for that, so offer more than it can read.
   PromptArrivals flood = heavy;
   flood.deadline = std::max<Duration>(std::chrono::seconds(5), times.phase / 4);
+  BATON_ASSIGN_OR_RETURN(const double speed, cluster->PrefillTokensPerSecond());
   flood.every = std::min(
       flood.every,
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(
-          flood.tokens / (kOverload * cluster->PrefillTokensPerSecond()))));
+      std::chrono::duration_cast<Duration>(
+          std::chrono::duration<double>(flood.tokens / (kOverload * speed))));
   BATON_ASSIGN_OR_RETURN(const RhythmFigures overload,
                          cluster->Run(times.phase, &flood));
   Print("beside twice the prompts that can be read", overload);
