@@ -72,6 +72,11 @@ absl::Status CheckNumbers(const v1::SequenceSpec& spec,
     return Bad("priority", StrCat("got ", spec.priority(), ", allowed 0..",
                                   limits.max_priority));
   }
+  if (spec.prefix_salt().size() > limits.max_prefix_salt_bytes) {
+    return Bad("prefix_salt", StrCat("length (got ", spec.prefix_salt().size(),
+                                     " bytes, allowed 0..",
+                                     limits.max_prefix_salt_bytes, ")"));
+  }
   return absl::OkStatus();
 }
 
@@ -153,6 +158,7 @@ absl::StatusOr<SequenceRequest> ParseSequenceSpec(
   SequenceRequest request;
   request.params = params;
   request.priority = spec.priority();
+  request.prefix_salt = spec.prefix_salt();
   for (const v1::ChoiceSpec& choice : spec.choices()) {
     if (BATON_MUTANT("replay_shifts_prompt") &&
         choice.generated_token_ids_size() > 0) {

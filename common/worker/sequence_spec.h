@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,7 @@ struct SequenceLimits {
   uint32_t max_stop_strings = 16;
   uint32_t max_stop_string_bytes = 256;
   uint32_t max_priority = 2;
+  uint32_t max_prefix_salt_bytes = 256;
 };
 
 // A request as a scheduler works on it. All choices share the context: the
@@ -33,6 +35,7 @@ struct SequenceRequest {
   std::vector<Sequence> choices;  // at least one, none finished
   uint32_t context_tokens = 0;    // prompt and replayed tokens
   uint32_t priority = 0;          // 0 = high
+  std::string prefix_salt;        // for PrefixSeed
 
   // Token of the shared context; position < context_tokens.
   TokenId ContextToken(uint32_t position) const {

@@ -133,6 +133,7 @@ std::string_view BearerToken(std::string_view authorization) {
 }
 
 std::string CacheSalt(std::string_view tenant, std::string_view client_salt) {
+  if (tenant.empty() && client_salt.empty()) return "";
   return StrCat(tenant, "/", client_salt);  // no name contains a slash
 }
 

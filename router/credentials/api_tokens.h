@@ -57,7 +57,8 @@ absl::Status CheckTenantName(std::string_view tenant);
 std::string_view BearerToken(std::string_view authorization);
 
 // What separates the cached prompts of one tenant from those of the others; a
-// client's own salt divides them further. Equal only for equal arguments.
+// client's own salt divides them further. Equal only for equal arguments, empty
+// only without both; two names make at most 129 bytes.
 std::string CacheSalt(std::string_view tenant, std::string_view client_salt);
 
 }  // namespace baton::router

@@ -328,6 +328,7 @@ v1::SequenceSpec RequestFlow::SpecFor(const Attempt& attempt) const {
   v1::SequenceSpec spec = request_.spec;
   spec.set_priority(static_cast<uint32_t>(
       std::clamp(request_.priority, 0, kPriorityBands - 1)));
+  spec.set_prefix_salt(request_.cache_salt);
   spec.clear_choices();
   for (uint32_t index : attempt.work.choices) {
     v1::ChoiceSpec* choice = spec.add_choices();

@@ -29,6 +29,7 @@ TEST(SequenceSpec, ConvertsEveryField) {
   spec.add_stop_strings("xyz");
   spec.add_stop_token_ids(50);
   spec.set_priority(2);
+  spec.set_prefix_salt(std::string(256, 's'));
   auto request = Parse(spec);
   ASSERT_TRUE(request.ok()) << request.status();
   const SequenceParams& params = *request->params;
@@ -49,6 +50,7 @@ TEST(SequenceSpec, ConvertsEveryField) {
   EXPECT_THAT(params.stop_token_ids, testing::ElementsAre(50));
   EXPECT_EQ(request->context_tokens, 5u);
   EXPECT_EQ(request->priority, 2u);
+  EXPECT_EQ(request->prefix_salt, std::string(256, 's'));
 }
 
 TEST(SequenceSpec, ReplayExtendsTheContext) {
@@ -117,6 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto* s) { s->set_min_tokens(21); }},
         BadSpec{"Priority", "sequence.priority: got 3, allowed 0..2",
                 [](auto* s) { s->set_priority(3); }},
+        BadSpec{"PrefixSalt",
+                "sequence.prefix_salt: length (got 257 bytes, allowed 0..256)",
+                [](auto* s) { s->set_prefix_salt(std::string(257, 's')); }},
         BadSpec{"NoChoices", "sequence.choices: count (got 0, allowed 1..8)",
                 [](auto* s) { s->clear_choices(); }},
         BadSpec{"NineChoices", "sequence.choices: count (got 9",

@@ -115,6 +115,10 @@ TEST(ApiTokensTest, SaltsOfTenantsNeverMeet) {
   EXPECT_NE(CacheSalt("a", "b"), CacheSalt("", "b"));
   EXPECT_NE(CacheSalt("a", ""), CacheSalt("", "a"));
   EXPECT_EQ(CacheSalt("a", "b"), CacheSalt("a", "b"));
+  EXPECT_EQ(CacheSalt("", ""), "");
+  EXPECT_NE(CacheSalt("a", ""), "");
+  const std::string longest(64, 'n');
+  EXPECT_EQ(CacheSalt(longest, longest).size(), 129u);
 }
 
 }  // namespace

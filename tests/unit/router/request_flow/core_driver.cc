@@ -99,6 +99,7 @@ RequestId CoreDriver::Ask(int prompt, int n, uint32_t max_tokens,
   request.deadline = now_ + timeout;
   request.priority = priority;
   request.tenant = tenant;
+  request.cache_salt = StrCat("salt of ", tenant);
   request.label = StrCat("label-", request.id.value());
   const RequestId id = request.id;
   answers_[id];

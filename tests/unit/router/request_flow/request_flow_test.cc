@@ -99,6 +99,13 @@ TEST_F(FlowTest, WhatIsHeldBackOutlivesTheAttemptThatMadeIt) {
                   {"emit 1: c0 3 4 end", "account 1", "finish 1: OK"}));
 }
 
+TEST_F(FlowTest, WorkersSeedPrefixesWithTheSaltOfTheTenant) {
+  driver_.Ask(10, 1, 8, std::chrono::seconds(60), 1, "acme");
+  EXPECT_EQ(driver_.last_spec().prefix_salt(), "salt of acme");
+  driver_.Failed(d_, driver_.last_attempt(), true);
+  EXPECT_EQ(driver_.last_spec().prefix_salt(), "salt of acme") << "again";
+}
+
 TEST_F(FlowTest, EndAtFirstTokenReleasesTheLanding) {
   const RequestId id = driver_.Ask();
   driver_.Reserved(d_, driver_.last_attempt());
