@@ -353,6 +353,16 @@ void AddPools(Corpus* corpus) {
   seed.Byte(0).Byte(3).Byte(3);
   seed.Byte(4).Byte(1).Byte(0).Byte(3);  // stale
   corpus->Add("block_pool", "lifecycle", seed);
+
+  Seed cache;
+  cache.Byte(11);                                 // blocks of the pool: 12
+  cache.Byte(0).Byte(2).Byte(0).Byte(1).Byte(2);  // keep 0 1 2
+  cache.Byte(0).Byte(1).Byte(0).Byte(2);          // and 0 2
+  cache.Byte(3).Byte(1).Byte(0).Byte(1).Byte(0);  // find 0 1, and no longer
+  cache.Byte(5).Byte(0).Byte(1).Byte(0).Byte(2);  // send 0 2
+  cache.Byte(7).Byte(1).Byte(12);                 // all the room there is
+  cache.Byte(6).Byte(0);                          // sent
+  corpus->Add("prefix_cache", "lifecycle", cache);
 }
 
 }  // namespace
