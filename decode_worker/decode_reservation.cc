@@ -218,6 +218,13 @@ void DecodeScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
     if (DecodeJob* job = find(verified->landing)) {
       OnVerified(*job, *verified, now);
     }
+  } else if (auto* progress = std::get_if<transfer::LandingProgress>(&event)) {
+    DecodeJob* job = find(progress->landing);
+    if (job == nullptr || job->phase == Phase::kClosing) return;
+    v1::DecodeEvent arriving;
+    arriving.mutable_landing_progress()->set_attempt_id(job->attempt.value());
+    arriving.mutable_landing_progress()->set_blocks(progress->blocks);
+    Send(job->session, std::move(arriving));
   } else if (auto* failed = std::get_if<transfer::LandingFailed>(&event)) {
     DecodeJob* job = find(failed->landing);
     if (job == nullptr || job->phase == Phase::kClosing) return;

@@ -38,7 +38,7 @@ void Landing::Begin(LinkId link, TransferId transfer, MonotonicTime now) {
   state_ = LandingState::kReceiving;
   link_ = link;
   terms_.key.transfer = transfer;
-  begun_ = now;
+  begun_ = told_ = now;
 }
 
 absl::Status Landing::CheckFrame(const Frame& frame,

@@ -71,6 +71,9 @@ class Landing {
   LandingState state() const { return state_; }
   LinkId link() const { return link_; }
   MonotonicTime begun() const { return begun_; }
+  // Since the owner last heard that blocks arrive, or since the beginning.
+  Duration Untold(MonotonicTime now) const { return now - told_; }
+  void Told(MonotonicTime now) { told_ = now; }
   uint64_t bytes() const { return bytes_; }
   // Blocks received and checked in this transfer.
   uint32_t verified_blocks() const { return verified_; }
@@ -94,6 +97,7 @@ class Landing {
   LandingState state_ = LandingState::kReserved;
   LinkId link_;
   MonotonicTime begun_{};
+  MonotonicTime told_{};
   std::vector<Block> blocks_;
   uint32_t verified_ = 0;
   uint32_t posted_ = 0;

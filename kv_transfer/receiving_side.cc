@@ -138,6 +138,7 @@ void ReceivingSide::OnPayload(LinkId link, const Message& message,
     ++context_->counters.crc_failures;
   } else if (const auto* frame = std::get_if<Frame>(&message.body)) {
     landing->FrameVerified(*frame, payload.size());
+    TellProgress(landing);
   } else {
     status = landing->SealVerified();
   }
@@ -146,6 +147,15 @@ void ReceivingSide::OnPayload(LinkId link, const Message& message,
     return;
   }
   VerifyIfComplete(landing);
+}
+
+void ReceivingSide::TellProgress(Landing* landing) {
+  if (landing->Untold(context_->now) < context_->options.progress_interval) {
+    return;
+  }
+  landing->Told(context_->now);
+  context_->events.push_back(
+      LandingProgress{landing->id(), landing->verified_blocks()});
 }
 
 void ReceivingSide::VerifyIfComplete(Landing* landing) {

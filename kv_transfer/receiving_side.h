@@ -47,6 +47,7 @@ class ReceivingSide {
   void Abort(Landing* landing, const absl::Status& why);
   // The same, and tells the caller.
   void Fail(Landing* landing, const absl::Status& why);
+  void TellProgress(Landing* landing);
   void VerifyIfComplete(Landing* landing);
   void CloseIfOver(Landing* landing);
   void Forget(Landing* landing);

@@ -44,6 +44,10 @@ struct LandingVerified {  // all blocks checked; attention may read them
   uint32_t blocks = 0;
   Duration transfer_time{};  // BEGIN to verified
 };
+struct LandingProgress {  // more blocks are checked; told while they come, at
+  LandingId landing;      // most every progress_interval
+  uint32_t blocks = 0;    // so far
+};
 struct LandingFailed {  // error, abort by the holder, or deadline; the blocks
   LandingId landing;    // belong in quarantine until LandingClosed
   absl::Status status;
@@ -67,8 +71,8 @@ struct TransferClosed {  // nothing reads the pushed memory any more; follows
 };
 
 using TransferEvent =
-    std::variant<LandingVerified, LandingFailed, LandingClosed, TransferAcked,
-                 TransferFailed, TransferClosed>;
+    std::variant<LandingVerified, LandingProgress, LandingFailed, LandingClosed,
+                 TransferAcked, TransferFailed, TransferClosed>;
 
 struct TransferOptions {
   WorkerEpoch epoch;
@@ -77,6 +81,8 @@ struct TransferOptions {
   // After ABORT was sent, how long to wait for ABORT_ACK before the link is
   // closed by force.
   Duration abort_grace = std::chrono::seconds(1);
+  // Between two words that a landing's blocks arrive.
+  Duration progress_interval = std::chrono::milliseconds(250);
   size_t max_links = 256;
   size_t max_landings = 4096;
   // Bytes of frames in flight per link; two frames always fit. Transfers on

@@ -153,6 +153,16 @@ void RequestFlow::OnHandedOver(AttemptId id) {
   if (it != attempts_.end()) it->second.prefill_open = false;
 }
 
+void RequestFlow::OnLandingProgress(AttemptId id, MonotonicTime now) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  if (attempt->alone() || !attempt->prefill_started) {
+    ++outcome_.stale;
+    return;
+  }
+  attempt->last_progress = now;
+}
+
 void RequestFlow::OnLanded(AttemptId id, const v1::Landed& landed,
                            MonotonicTime now) {
   Attempt* attempt = Open(id);

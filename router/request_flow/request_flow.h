@@ -64,6 +64,7 @@ class RequestFlow {
   void OnFirstTokens(AttemptId id, v1::FirstTokens first, MonotonicTime now,
                      Actions* out);
   void OnHandedOver(AttemptId id);
+  void OnLandingProgress(AttemptId id, MonotonicTime now);
   void OnLanded(AttemptId id, const v1::Landed& landed, MonotonicTime now);
   // Tokens of one choice, from D; moved from.
   void OnTokens(AttemptId id, absl::Span<v1::TokenDelta* const> tokens,

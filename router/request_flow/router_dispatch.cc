@@ -83,7 +83,7 @@ void RouterCore::CheckStalled(AttemptId id) {
         attempt.phase == AttemptPhase::kPrefilling && !attempt.alone();
     const WorkerView* worker =
         workers_.Find(at_prefill ? *attempt.prefill : attempt.decode);
-    progress = std::max(progress, worker->last_step);
+    progress = std::max({progress, worker->last_step, worker->last_push});
   }
   const MonotonicTime due =
       std::max(progress + (attempt.phase == AttemptPhase::kClosing

@@ -98,6 +98,18 @@ void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
     case v1::DecodeEvent::kRefused:
       OnRefused(*worker, event.refused());
       break;
+    case v1::DecodeEvent::kLandingProgress: {
+      const AttemptId id(event.landing_progress().attempt_id());
+      if (RequestFlow* flow = FlowOf(id, *worker)) {
+        flow->OnLandingProgress(id, now_);
+        const std::optional<WorkerIndex> prefill = flow->Find(id)->prefill;
+        WorkerView* pusher =
+            prefill.has_value() ? workers_.Find(*prefill) : nullptr;
+        if (pusher != nullptr) pusher->last_push = now_;
+        SettleAttempt(id, nullptr);
+      }
+      break;
+    }
     case v1::DecodeEvent::kLanded: {
       const AttemptId id(event.landed().attempt_id());
       if (RequestFlow* flow = FlowOf(id, *worker)) {

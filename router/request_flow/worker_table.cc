@@ -84,6 +84,7 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
   worker->last_sequence = 1;
   worker->last_event = now;
   worker->last_step = now;
+  worker->last_push = now;
   worker->costs.reset();
   worker->credit = {};
   worker->outstanding_prefill_tokens = 0;

@@ -45,6 +45,7 @@ struct WorkerView {
   uint64_t last_sequence = 0;  // of events on this session
   MonotonicTime last_event;    // anything on this session
   MonotonicTime last_step;     // load.steps last moved
+  MonotonicTime last_push{};   // blocks of it last arrived somewhere
   // Of its steps, while it says what they cost.
   std::optional<StepCosts> costs{};
   StartCredit credit;  // this session

@@ -80,6 +80,10 @@ absl::Status JudgeAnswer(const FaultRun& run, const Answer& got,
     return absl::FailedPreconditionError(absl::StrCat(
         "the fault cost no attempt: ", got.served.ShortDebugString()));
   }
+  if (got.served.replays() > run.max_replays) {
+    return absl::InternalError(
+        absl::StrCat("it cost an attempt: ", got.served.ShortDebugString()));
+  }
   return absl::OkStatus();
 }
 

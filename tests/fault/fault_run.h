@@ -2,6 +2,7 @@
 #define BATON_TESTS_FAULT_FAULT_RUN_H_
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -54,6 +55,8 @@ struct FaultRun {
   v1::Generation::Stub* stub = nullptr;
   // The fault cost the request at least so many attempts.
   uint32_t min_replays = 0;
+  // And at most so many.
+  uint32_t max_replays = std::numeric_limits<uint32_t>::max();
   // What else must hold before the fault is healed.
   std::function<absl::Status()> meanwhile = nullptr;
 

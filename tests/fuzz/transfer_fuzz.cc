@@ -102,6 +102,7 @@ class Run {
   virtual void HearCore(const Packet&) {}
   virtual void Check() = 0;
   virtual void On(const LandingVerified&) { BATON_CHECK(false); }
+  virtual void On(const LandingProgress&) { BATON_CHECK(false); }
   virtual void On(const LandingFailed&) { BATON_CHECK(false); }
   virtual void On(const LandingClosed&) { BATON_CHECK(false); }
   virtual void On(const TransferAcked&) { BATON_CHECK(false); }
@@ -271,6 +272,11 @@ class Receiving final : public Run {
     }
     BATON_CHECK(sealed);
     End(&landing);
+  }
+  void On(const LandingProgress& event) override {
+    const Landing& landing = Live(event.landing);
+    BATON_CHECK(landing.begun && !landing.failed && !landing.cancelled);
+    BATON_CHECK(event.blocks > 0 && event.blocks <= kBlocks);
   }
   void On(const LandingFailed& event) override {
     Landing& landing = Live(event.landing);

@@ -215,6 +215,8 @@ void WorkerProcess::Noted(const TransferEvent& event) {
   };
   if (auto* verified = std::get_if<transfer::LandingVerified>(&event)) {
     over(landings_, verified->landing, "landings verified");
+  } else if (std::holds_alternative<transfer::LandingProgress>(event)) {
+    count("landings progressed");
   } else if (std::holds_alternative<transfer::LandingFailed>(event)) {
     count("landings failed");
   } else if (auto* closed = std::get_if<transfer::LandingClosed>(&event)) {

@@ -28,6 +28,9 @@ struct EventName {
   std::string operator()(const LandingVerified&) const {
     return "LandingVerified";
   }
+  std::string operator()(const LandingProgress&) const {
+    return "LandingProgress";
+  }
   std::string operator()(const LandingFailed& event) const {
     return StrCat("LandingFailed:",
                   ToStd(absl::StatusCodeToString(event.status.code())));

@@ -89,6 +89,22 @@ TEST_F(DecodeSchedulerFaults, ShutDownEndsEverything) {
   EXPECT_TRUE(h.AllFree());
 }
 
+TEST_F(DecodeSchedulerFaults, TheRouterHearsThatBlocksArrive) {
+  h.Reserve(1, 5, toy::MakeSpec(40, 3));
+  h.TakeEvents(1);
+  const LandingId landing = h.OnlyLanding();
+  h.Progress(landing, 2);
+  auto events = h.TakeEvents(1);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].landing_progress().attempt_id(), 5u);
+  EXPECT_EQ(events[0].landing_progress().blocks(), 2u);
+  h.Release(1, 5);
+  h.Progress(landing, 3);
+  EXPECT_THAT(h.TakeEvents(1), SizeIs(0)) << "nobody waits for it";
+  h.CloseLanding(landing);
+  EXPECT_TRUE(h.AllFree());
+}
+
 // CASES 1.25: the worker was stopped past its deadlines; what arrives when it
 // goes on is too late.
 TEST_F(DecodeSchedulerFaults, ALandingVerifiedAfterItsDeadlineIsDiscarded) {

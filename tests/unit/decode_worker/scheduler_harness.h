@@ -89,6 +89,9 @@ class SchedulerHarness
     }
     Feed(transfer::TransferEvent(std::move(event)));
   }
+  void Progress(LandingId id, uint32_t blocks) {
+    Feed(transfer::LandingProgress{id, blocks});
+  }
   void Fail(LandingId id) {
     landings.at(id).failed = true;
     Feed(transfer::LandingFailed{id, absl::DataLossError("crc")});

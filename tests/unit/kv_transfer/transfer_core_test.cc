@@ -75,6 +75,32 @@ TEST_F(TransferCoreTest, BlocksStreamInAnyOrderWhileLaterOnesAreComputed) {
   EXPECT_EQ(receiver.All<LandingVerified>()[0].transfer_time, milliseconds(20));
 }
 
+TEST_F(TransferCoreTest, ProgressIsToldWhileBlocksArriveSlowly) {
+  const TransferOptions options = TinyOptions(2);
+  Open();
+  Start();
+  Flow();
+  ASSERT_TRUE(Push(0).ok());
+  now += options.progress_interval / 2;
+  Flow();
+  EXPECT_TRUE(receiver.events.empty()) << "too soon";
+  ASSERT_TRUE(Push(1).ok());
+  now += options.progress_interval / 2;
+  Flow();
+  ASSERT_EQ(receiver.All<LandingProgress>().size(), 1u);
+  EXPECT_EQ(receiver.All<LandingProgress>()[0].landing, landing());
+  EXPECT_EQ(receiver.All<LandingProgress>()[0].blocks, 2u);
+  now += seconds(5);
+  Flow();
+  EXPECT_EQ(receiver.events.size(), 1u) << "nothing arrived";
+  ASSERT_TRUE(Push(2).ok());
+  ASSERT_TRUE(holder.core.Seal(transfer, SealOf(4711)).ok());
+  Flow();
+  ASSERT_EQ(receiver.All<LandingProgress>().size(), 2u);
+  EXPECT_EQ(receiver.All<LandingProgress>()[1].blocks, 3u);
+  EXPECT_TRUE(std::holds_alternative<LandingVerified>(receiver.events.back()));
+}
+
 TEST_F(TransferCoreTest, AnEmptySealIsASeal) {
   Open();
   Start();

@@ -158,6 +158,14 @@ void CoreDriver::HandedOver(WorkerIndex prefill, AttemptId attempt) {
   FromPrefill(prefill, std::move(event));
 }
 
+void CoreDriver::LandingProgress(WorkerIndex decode, AttemptId attempt,
+                                 uint32_t blocks) {
+  v1::DecodeEvent event;
+  event.mutable_landing_progress()->set_attempt_id(attempt.value());
+  event.mutable_landing_progress()->set_blocks(blocks);
+  FromDecode(decode, std::move(event));
+}
+
 void CoreDriver::Landed(WorkerIndex decode, AttemptId attempt) {
   v1::DecodeEvent event;
   event.mutable_landed()->set_attempt_id(attempt.value());

@@ -52,6 +52,7 @@ class CoreDriver {
   void FirstTokens(WorkerIndex prefill, AttemptId attempt,
                    std::vector<DeltaSpec> tokens);
   void HandedOver(WorkerIndex prefill, AttemptId attempt);
+  void LandingProgress(WorkerIndex decode, AttemptId attempt, uint32_t blocks);
   void Landed(WorkerIndex decode, AttemptId attempt);
   void Tokens(WorkerIndex decode, AttemptId attempt,
               std::vector<DeltaSpec> tokens);

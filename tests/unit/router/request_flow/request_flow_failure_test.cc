@@ -302,21 +302,6 @@ class FailureTest : public ::testing::Test {
   WorkerIndex d_ = driver_.AddDecode("d");
 };
 
-TEST_F(FailureTest, StepsOfABusyWorkerCountAsProgress) {
-  const RequestId id = driver_.Ask();
-  driver_.Reserved(d_, driver_.last_attempt());
-  v1::WorkerLoad load;
-  load.set_granted_prefill_tokens(1 << 20);
-  for (int i = 0; i < 40; ++i) {
-    driver_.Advance(seconds(1));
-    load.set_steps(i);
-    driver_.Load(p_, load);
-    driver_.Load(d_, load);
-  }
-  EXPECT_EQ(driver_.core().counters().replays, 0u);
-  EXPECT_FALSE(driver_.answer(id).status.has_value());
-}
-
 TEST_F(FailureTest, ReplaysAreBounded) {
   const RequestId id = driver_.Ask();
   for (int i = 0; i < 3; ++i) {
