@@ -53,6 +53,9 @@ RouterMetrics::RouterMetrics(Metrics* metrics)
                                          {{"kind", "cached_prompt"}})),
       replays_(metrics->AddCounter("baton_replays_total",
                                    "Attempts that repeated one that failed.")),
+      returned_(metrics->AddCounter(
+          "baton_attempts_returned_total",
+          "Attempts that a worker gave up for its load; back in the queue.")),
       stale_events_(metrics->AddCounter(
           "baton_stale_events_total",
           "Late, duplicate or unknown messages, which changed nothing.")),
@@ -158,6 +161,7 @@ void RouterMetrics::UpdateRejected(const RouterCore& core) {
 void RouterMetrics::Update(const RouterCore& core) {
   const RouterCounters now = core.counters();
   RaiseTo(replays_, now.replays, &seen_.replays);
+  RaiseTo(returned_, now.returned, &seen_.returned);
   RaiseTo(stale_events_, now.stale_events, &seen_.stale_events);
   RaiseTo(closed_sessions_, now.closed_sessions, &seen_.closed_sessions);
   UpdateOverload(now);

@@ -68,6 +68,7 @@ class RouterMetrics {
   prometheus::Counter& generated_tokens_;
   prometheus::Counter& cached_tokens_;
   prometheus::Counter& replays_;
+  prometheus::Counter& returned_;
   prometheus::Counter& stale_events_;
   prometheus::Counter& closed_sessions_;
   prometheus::Gauge& queue_requests_;

@@ -17,7 +17,8 @@ namespace baton::router {
 struct Work {
   std::vector<uint32_t> choices;
   PlacementRequest placement;
-  bool replay = false;  // an earlier attempt at these choices failed
+  bool started = false;  // an earlier attempt at these choices was under way
+  uint32_t returns = 0;  // attempts that workers gave up for their load
 };
 
 enum class AttemptPhase {

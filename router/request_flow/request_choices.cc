@@ -131,7 +131,7 @@ void RequestFlow::FailNonsense(AttemptId id, absl::string_view what,
   Fail(id, absl::InternalError(what), true, out);
 }
 
-void RequestFlow::Requeue(const Attempt& attempt, bool replay) {
+std::vector<Work> RequestFlow::Rest(const Attempt& attempt) const {
   std::vector<uint32_t> open;
   bool fresh = true;
   for (uint32_t index : attempt.work.choices) {
@@ -144,13 +144,18 @@ void RequestFlow::Requeue(const Attempt& attempt, bool replay) {
   } else {
     for (uint32_t index : open) works.push_back(WorkFor({index}));
   }
-  for (Work& work : works) {
+  return works;
+}
+
+void RequestFlow::Requeue(const Attempt& attempt, bool replay) {
+  for (Work& work : Rest(attempt)) {
     work.placement.avoid = attempt.work.placement.avoid;
     AddTo(&work.placement.avoid, attempt.decode);
     if (attempt.prefill.has_value()) {
       AddTo(&work.placement.avoid, *attempt.prefill);
     }
-    work.replay = replay || attempt.work.replay;
+    work.started = replay || attempt.work.started;
+    work.returns = attempt.work.returns;
     if (replay) {
       account_.Replayed();
       ++outcome_.replays;

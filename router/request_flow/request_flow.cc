@@ -220,15 +220,26 @@ void RequestFlow::OnDone(AttemptId id, const v1::AttemptDone& done,
 void RequestFlow::OnFailed(AttemptId id, WorkerIndex worker,
                            const absl::Status& status, bool retryable,
                            Actions* out) {
-  Attempt* attempt = Open(id);
-  if (attempt == nullptr) return;
-  if (attempt->decode == worker) {
-    attempt->decode_open = false;
-  } else {
-    attempt->prefill_open = false;
-    if (attempt->landed && attempt->first_tokens) return;
+  if (EndedAt(id, worker) != nullptr) Fail(id, status, retryable, out);
+}
+
+void RequestFlow::OnGivenUp(AttemptId id, WorkerIndex worker,
+                            MonotonicTime retry_at, Actions* out) {
+  if (EndedAt(id, worker) == nullptr) return;
+  const Attempt attempt = Close(id, out);
+  BATON_FAILPOINT("router.attempt_given_up");
+  if (AllFinished(attempt)) {
+    CompleteIfDone(out);
+    return;
   }
-  Fail(id, status, retryable, out);
+  ++outcome_.returned;
+  for (Work& work : Rest(attempt)) {
+    work.placement.avoid = attempt.work.placement.avoid;
+    work.placement.not_before = retry_at;
+    work.started = true;
+    work.returns = attempt.work.returns + 1;
+    outcome_.pending.push_back(std::move(work));
+  }
 }
 
 void RequestFlow::OnStalled(AttemptId id, Actions* out) {
@@ -293,6 +304,17 @@ Attempt* RequestFlow::Open(AttemptId id) {
   if (it != attempts_.end()) return &it->second;
   ++outcome_.stale;
   return nullptr;
+}
+
+Attempt* RequestFlow::EndedAt(AttemptId id, WorkerIndex worker) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return nullptr;
+  if (attempt->decode == worker) {
+    attempt->decode_open = false;
+    return attempt;
+  }
+  attempt->prefill_open = false;
+  return attempt->landed && attempt->first_tokens ? nullptr : attempt;
 }
 
 bool RequestFlow::AllFinished(const Attempt& attempt) const {

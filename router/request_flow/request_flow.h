@@ -26,6 +26,7 @@ struct FlowOutcome {
   std::vector<Attempt> ended;  // no message for them counts any more
   std::vector<Work> pending;   // needs a place
   uint64_t replays = 0;
+  uint64_t returned = 0;   // attempts that a worker gave up for its load
   uint64_t stale = 0;      // messages and tokens that changed nothing
   uint64_t generated = 0;  // new tokens
   bool nonsense = false;   // the last message broke the protocol
@@ -74,6 +75,10 @@ class RequestFlow {
   // The attempt ended at `worker` (which holds nothing of it any more).
   void OnFailed(AttemptId id, WorkerIndex worker, const absl::Status& status,
                 bool retryable, Actions* out);
+  // The same, given up for the load there: nobody's fault, and no replay. The
+  // choices become pending again, not before `retry_at`.
+  void OnGivenUp(AttemptId id, WorkerIndex worker, MonotonicTime retry_at,
+                 Actions* out);
   // Gave no sign for too long; both workers are told to let go.
   void OnStalled(AttemptId id, Actions* out);
   // Everything at `worker` is void.
@@ -107,11 +112,15 @@ class RequestFlow {
   bool Deliver(AttemptId id, absl::Span<v1::TokenDelta* const> tokens,
                MonotonicTime now, Actions* out);
   void AfterTokens(AttemptId id, Actions* out);
+  // Null when what happened at `worker` does not concern the attempt any more.
+  Attempt* EndedAt(AttemptId id, WorkerIndex worker);
   void Fail(AttemptId id, const absl::Status& status, bool retryable,
             Actions* out);
   // A worker said what cannot be.
   void FailNonsense(AttemptId id, absl::string_view what, Actions* out);
   void Requeue(const Attempt& attempt, bool replay);
+  // What is left of an attempt, together while its choices are alike.
+  std::vector<Work> Rest(const Attempt& attempt) const;
   // Tells the workers and hands the attempt to the owner.
   Attempt Close(AttemptId id, Actions* out);
   void CompleteIfDone(Actions* out);

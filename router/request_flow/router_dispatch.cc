@@ -148,6 +148,7 @@ void RouterCore::Settle(RequestId request, WorkerView* sender) {
   Entry& entry = it->second;
   FlowOutcome outcome = entry.flow.Take();
   counters_.replays += outcome.replays;
+  counters_.returned += outcome.returned;
   counters_.stale_events += outcome.stale;
   queue_.Charge(entry.tenant, kOutputWeight * outcome.generated);
   if (sender != nullptr) {
@@ -252,14 +253,18 @@ void RouterCore::Enqueue(Entry* entry, Work work) {
        .arrival = entry->arrival,
        .tokens = work.placement.prefill_tokens,
        .since = request.received,
-       .may_expire = !work.replay,
+       .may_expire = !work.started,
        .tenant = entry->tenant,
        .deadline = request.deadline,
        .bytes = entry->bytes},
       now_);
   MonotonicTime retry = kNever;
-  for (const Refusal& refusal : work.placement.refusals) {
-    if (refusal.retry_at > now_) retry = std::min(retry, refusal.retry_at);
+  if (work.placement.not_before > now_) {
+    retry = work.placement.not_before;
+  } else {
+    for (const Refusal& refusal : work.placement.refusals) {
+      if (refusal.retry_at > now_) retry = std::min(retry, refusal.retry_at);
+    }
   }
   if (retry != kNever) retries_.Set(id, retry);
   entry->waiting.insert(id);

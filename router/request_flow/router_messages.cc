@@ -13,6 +13,10 @@ namespace {
 constexpr Duration kDefaultRetry = std::chrono::milliseconds(10);
 constexpr Duration kMinRetry = std::chrono::milliseconds(1);
 constexpr Duration kMaxRetry = std::chrono::seconds(1);
+// How long work waits that was given up for load: twice as long every time, so
+// that it costs little however often it happens.
+constexpr Duration kFirstReturn = std::chrono::milliseconds(50);
+constexpr int kMostDoublings = 7;
 
 absl::Status StatusOf(const v1::AttemptFailure& failed,
                       const WorkerView& worker) {
@@ -178,7 +182,17 @@ void RouterCore::OnAttemptFailure(WorkerView* worker,
   const AttemptId id(failed.attempt_id());
   RequestFlow* flow = FlowOf(id, *worker);
   if (flow == nullptr) return;
-  BlameFor(*flow->Find(id), worker, failed);
+  const Attempt& attempt = *flow->Find(id);
+  if (failed.retryable() && failed.cause() == v1::FAILURE_CAUSE_LOAD) {
+    const int doublings =
+        std::min(static_cast<int>(attempt.work.returns), kMostDoublings);
+    flow->OnGivenUp(id, worker->index,
+                    now_ + jitter_.Spread(kFirstReturn * (1 << doublings)),
+                    &out_);
+    SettleAttempt(id, nullptr);
+    return;
+  }
+  BlameFor(attempt, worker, failed);
   // A worker's deadline that passes before the request's: its clock runs ahead
   // of this one.
   const absl::Status status = StatusOf(failed, *worker);

@@ -48,6 +48,7 @@ struct RouterOptions {
 
 struct RouterCounters {
   uint64_t replays = 0;
+  uint64_t returned = 0;          // attempts given up by workers for their load
   uint64_t stale_events = 0;      // late, duplicate or unknown; changed nothing
   uint64_t closed_sessions = 0;   // by this side
   uint64_t worker_changes = 0;    // moves when a WorkerInfo.state does

@@ -206,6 +206,7 @@ std::vector<Candidate> CandidatesFor(
     absl::Span<const WorkerView* const> workers, const PlacementRules& rules,
     MonotonicTime now) {
   std::vector<Candidate> places;
+  if (now < request.not_before) return places;
   for (const WorkerView* worker : workers) {
     if (worker->role == v1::WORKER_ROLE_DECODE &&
         ServabilityAt(*worker, request) == Servability::kNow) {

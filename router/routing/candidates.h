@@ -32,6 +32,7 @@ struct PlacementRequest {
   bool pair = false;  // not at an `auto` decode worker alone, if short
   std::vector<WorkerIndex> avoid{};  // where earlier attempts failed
   std::vector<Refusal> refusals{};
+  MonotonicTime not_before{};  // anywhere
   // Of the workers that made the tokens which the client has: no other may
   // continue them. Empty: any.
   std::string fingerprint{};
@@ -82,6 +83,7 @@ std::string WhyUnpaired(const WorkerView& worker,
 //    worker decodes, by its own prediction;
 //  - places that failed this request before only when there is no better one,
 //    even if the better one has to be waited for;
+//  - nowhere before its time;
 //  - start credit, places in the batch, no refusal that still holds, no quiet
 //    worker, and none that breaker, slow start or concurrency limit hold back.
 std::vector<Candidate> CandidatesFor(
