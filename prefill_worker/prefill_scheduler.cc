@@ -318,8 +318,17 @@ void PrefillScheduler::OnAcked(Job& job, const transfer::TransferAcked& acked,
 void PrefillScheduler::OnTransferFailed(Job& job, const absl::Status& status) {
   job.link = Link::kAborting;
   if (job.phase == Phase::kClosing) return;
-  ++counters_.transfer_failures;
   BATON_FAILPOINT("prefill.transfer_failed");
+  // The receiver has given the landing up, before or after BEGIN; whatever for,
+  // it was not the transfer.
+  if (absl::IsCancelled(status) || absl::IsNotFound(status)) {
+    Close(job,
+          absl::UnavailableError(
+              StrCat("KV landing was given up: ", ToStd(status.message()))),
+          true, v1::FAILURE_CAUSE_LOAD);
+    return;
+  }
+  ++counters_.transfer_failures;
   Close(job,
         absl::UnavailableError(
             StrCat("KV transfer to the decode worker: ", status.ToString())),

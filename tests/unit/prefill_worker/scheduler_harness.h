@@ -80,9 +80,9 @@ class SchedulerHarness
         transfer::TransferAcked{id, 100 * transfer.pushed.size(),
                                 static_cast<uint32_t>(transfer.pushed.size())});
   }
-  void Fail(TransferId id) {
+  void Fail(TransferId id, absl::Status why = absl::UnavailableError("link")) {
     transfers.at(id).failed = true;
-    Feed(transfer::TransferFailed{id, absl::UnavailableError("link")});
+    Feed(transfer::TransferFailed{id, std::move(why)});
   }
   void CloseTransfer(TransferId id) {
     transfers.erase(id);
