@@ -98,7 +98,8 @@ class Link final : public WorkerLink {
     hello.mutable_hello()->set_protocol_max(kProtocol);
     hello.mutable_hello()->set_router_epoch(
         context_->options.router_epoch.value());
-    hello.mutable_hello()->set_session(context_->next_session++);
+    session_ = context_->next_session++;
+    hello.mutable_hello()->set_session(session_);
     hello.mutable_hello()->set_router_id(context_->options.router_id);
     stream_->Send(std::move(hello));
     StartTimer(context_->options.hello_timeout, [this] {
@@ -125,7 +126,7 @@ class Link final : public WorkerLink {
               event.hello().worker_id(), member_.address,
               event.hello().worker_epoch());
     context_->sink(SessionUp{member_.index, member_.role,
-                             std::move(*event.mutable_hello())});
+                             std::move(*event.mutable_hello()), session_});
   }
 
   void OnEnd(const absl::Status& why) {
@@ -165,6 +166,7 @@ class Link final : public WorkerLink {
   const MemberList::Member member_;
   Backoff backoff_;
   std::shared_ptr<Stream> stream_;
+  uint64_t session_ = 0;  // the last one
   bool up_ = false;
   EventLoop::TimerId timer_ = 0;     // hello timeout or reconnect
   std::shared_ptr<bool> timer_set_;  // false: a timer already due does nothing

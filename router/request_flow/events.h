@@ -56,6 +56,8 @@ struct SessionUp {
   WorkerIndex worker;
   v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;  // expected
   v1::WorkerHello hello;
+  // RouterHello.session: at one worker the highest has fenced the others.
+  uint64_t session = 0;
 };
 // The session ended, or an attempt to open one failed.
 struct SessionDown {

@@ -114,7 +114,7 @@ class RouterCore {
                    bool blamed = true);
   void Break(WorkerView* worker, const absl::Status& why);
   // Only the newest session to a process is used: it has fenced the others.
-  void HoldTwins(WorkerView* used);
+  void HoldTwins(WorkerView* opened);
   void CheckSilent(WorkerIndex worker);
   // Judgement of workers; `attempt` is open.
   void Succeeded(WorkerView* worker);

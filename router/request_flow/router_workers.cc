@@ -100,8 +100,16 @@ void RouterCore::LoseSession(WorkerView* worker, const absl::Status& why,
   }
 }
 
-void RouterCore::HoldTwins(WorkerView* used) {
-  for (WorkerView* twin : workers_.TwinsOf(*used)) {
+void RouterCore::HoldTwins(WorkerView* opened) {
+  std::vector<WorkerView*> twins = workers_.TwinsOf(*opened);
+  WorkerView* used = opened;
+  for (WorkerView*& twin : twins) {
+    // Words of two sessions may pass each other on their way here.
+    if (twin->session_up() && twin->session > used->session) {
+      std::swap(twin, used);
+    }
+  }
+  for (WorkerView* twin : twins) {
     if (twin->state != WorkerState::kDuplicate) {
       const std::string reason =
           StrCat("the same worker as ", used->address, ", which is used");

@@ -70,6 +70,7 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
     worker->concurrency = {};  // of another process
   }
   worker->hello = up.hello;
+  worker->session = up.session;
   if (up.hello.protocol() != kProtocol) {
     return absl::FailedPreconditionError(StrCat("protocol: not supported (got ",
                                                 up.hello.protocol(),

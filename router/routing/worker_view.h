@@ -42,6 +42,7 @@ struct WorkerView {
 
   v1::WorkerHello hello;
   v1::WorkerLoad load;
+  uint64_t session = 0;        // see SessionUp
   uint64_t last_sequence = 0;  // of events on this session
   MonotonicTime last_event;    // anything on this session
   MonotonicTime last_step;     // load.steps last moved

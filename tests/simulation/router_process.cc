@@ -350,7 +350,7 @@ void RouterProcess::Received(size_t place, Event event) {
     session.step_tokens = event.hello().step_token_budget();
     session.short_prompts = session.long_prompts = {};
     Handle(router::SessionUp{IndexOf(place), directory_->role(place),
-                             event.hello()});
+                             event.hello(), session.number});
     return;
   }
   TraceMessage(place, "->", event);

@@ -53,6 +53,7 @@ class MembershipTest : public ::testing::Test {
       last_ = added->worker;
       log_.push_back("added");
     } else if (const auto* up = std::get_if<SessionUp>(&event)) {
+      session_ = up->session;
       log_.push_back(StrCat("up ", up->hello.worker_id()));
     } else if (const auto* down = std::get_if<SessionDown>(&event)) {
       last_error_ = down->status;
@@ -82,6 +83,7 @@ class MembershipTest : public ::testing::Test {
   std::vector<std::string> log_;
   std::vector<uint64_t> sequences_;
   absl::Status last_error_;
+  uint64_t session_ = 0;  // of the last that is up
   WorkerIndex last_;
 };
 
@@ -96,6 +98,7 @@ TEST_F(MembershipTest, HelloThenNumberedEvents) {
   EXPECT_EQ(hellos[0].protocol_max(), 1u);
   EXPECT_EQ(hellos[0].router_epoch(), 42u);
   EXPECT_EQ(hellos[0].router_id(), "router-test");
+  EXPECT_EQ(hellos[0].session(), session_);
   for (int i = 0; i < 50; ++i) worker.Grant(i);
   ASSERT_TRUE(Eventually([&] { return messages() == 51; }));
   for (size_t i = 0; i < sequences_.size(); ++i) {

@@ -57,11 +57,14 @@ WorkerIndex CoreDriver::AddDecode(const std::string& id,
   return worker;
 }
 
-void CoreDriver::Up(WorkerIndex worker, v1::WorkerHello hello) {
+void CoreDriver::Up(WorkerIndex worker, v1::WorkerHello hello,
+                    uint64_t session) {
+  if (session == 0) session = newest_session_ + 1;
+  newest_session_ = std::max(newest_session_, session);
   if (!roles_.contains(worker)) roles_[worker] = hello.role();
   sequences_[worker] = 1;
   up_[worker] = true;
-  Handle(SessionUp{worker, roles_[worker], std::move(hello)});
+  Handle(SessionUp{worker, roles_[worker], std::move(hello), session});
 }
 
 void CoreDriver::Down(WorkerIndex worker) {

@@ -33,7 +33,8 @@ class CoreDriver {
                         v1::Disaggregation mode = v1::DISAGGREGATION_ALWAYS,
                         uint64_t credit = 1 << 20);
   static v1::WorkerHello Hello(const std::string& id, v1::WorkerRole role);
-  void Up(WorkerIndex worker, v1::WorkerHello hello);
+  // Without `session` it is the newest.
+  void Up(WorkerIndex worker, v1::WorkerHello hello, uint64_t session = 0);
   void Down(WorkerIndex worker);
   void Load(WorkerIndex worker, v1::WorkerLoad load);
   void Credit(WorkerIndex worker, uint64_t tokens);
@@ -107,6 +108,7 @@ class CoreDriver {
   RouterCore core_;
   std::map<WorkerIndex, v1::WorkerRole> roles_;
   std::map<WorkerIndex, bool> up_;
+  uint64_t newest_session_ = 0;
   std::map<WorkerIndex, uint64_t> sequences_;
   std::map<RequestId, Answer> answers_;
   std::vector<std::string> log_;

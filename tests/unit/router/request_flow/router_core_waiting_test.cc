@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/strings.h"
 #include "common/rpc/status.h"
 #include "tests/unit/router/request_flow/core_driver.h"
 
@@ -164,6 +165,48 @@ TEST(TwinTest, OneProcessUnderTwoAddressesIsUsedOnce) {
       ElementsAre("hold 1: the same worker as 10.0.0.3:1, which is used"));
   driver.Handle(WorkerRemoved{c});
   EXPECT_THAT(driver.TakeLog(), ElementsAre("open 1", "open 50"));
+}
+
+// Two connections are two orders of arrival: the worker has fenced the older
+// session, whichever of them is heard of first.
+TEST(TwinTest, TheNewestSessionIsUsedInWhateverOrderTheyAreHeardOf) {
+  v1::WorkerHello hello = CoreDriver::Hello("d", v1::WORKER_ROLE_DECODE);
+  hello.set_worker_epoch(77);
+  for (const bool crossed : {false, true}) {
+    CoreDriver driver;
+    const WorkerIndex a(50), b(51), c(52);
+    for (const WorkerIndex worker : {a, b, c}) {
+      driver.Handle(WorkerAdded{worker, v1::WORKER_ROLE_DECODE,
+                                StrCat("10.0.0.", worker.value(), ":1")});
+    }
+    driver.TakeLog();
+    const auto up = [&](WorkerIndex worker) {
+      driver.Up(worker, hello, worker == a ? 101 : 102);
+    };
+    up(crossed ? b : a);
+    up(crossed ? a : b);
+    const std::string why = "the same worker as 10.0.0.51:1, which is used";
+    EXPECT_THAT(driver.TakeLog(), ElementsAre("hold 50: " + why)) << crossed;
+    driver.Handle(SessionDown{a, absl::AbortedError("fenced")});
+    driver.Up(c, hello, 100);
+    EXPECT_THAT(driver.TakeLog(), ElementsAre("hold 52: " + why)) << crossed;
+    std::vector<std::string> states;
+    for (const v1::WorkerInfo& info : driver.core().Workers()) {
+      states.push_back(info.state());
+      EXPECT_EQ(info.detail(), info.state() == "ready" ? "" : why);
+    }
+    EXPECT_THAT(states, ElementsAre("duplicate", "ready", "duplicate"));
+
+    // The numbers of a session that is over say nothing.
+    driver.Down(b);
+    EXPECT_THAT(driver.TakeLog(), ElementsAre("open 50", "open 52"));
+    driver.Up(a, hello, 99);
+    EXPECT_THAT(driver.TakeLog(),
+                ElementsAre("hold 51: the same worker as 10.0.0.50:1, which "
+                            "is used",
+                            "hold 52: the same worker as 10.0.0.50:1, which "
+                            "is used"));
+  }
 }
 
 TEST(TwinTest, OtherProcessesAreNoTwins) {
