@@ -46,7 +46,7 @@ void KillFault::Inject() { kill(target_, SIGKILL); }
 
 absl::Status KillFault::TookEffect() {
   if (dead_) return absl::OkStatus();
-  const auto status = victim_->WaitExit(std::chrono::milliseconds(500));
+  const auto status = victim_->WaitExit(std::chrono::seconds(2));
   if (!status.ok()) return status.status();
   if (!WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -63,7 +63,7 @@ StopFault::StopFault(Process* victim, pid_t target)
 
 void StopFault::Inject() {
   kill(target_, SIGSTOP);
-  Until([this] { return ProcessState(target_) == 'T'; });
+  Until([this] { return AllThreadsStopped(target_); });
   ticks_ = CpuTicks(victim_->pid());
 }
 

@@ -11,6 +11,7 @@ namespace baton::testing {
 namespace {
 
 constexpr auto kMomentLimit = std::chrono::seconds(60);
+constexpr int kMostLengthenings = 3;
 constexpr auto kPublishLimit = std::chrono::seconds(10);
 constexpr auto kPoll = std::chrono::milliseconds(2);
 constexpr const char* kStates[] = {"quarantine", "landing", "sending",
@@ -63,6 +64,7 @@ class RunningRequest {
   std::thread thread_;
 };
 
+// Whether the answer is one of those it may be.
 absl::Status JudgeAnswer(const FaultRun& run, const Answer& got,
                          const Answer& calm) {
   if (!got.status.ok()) {
@@ -76,15 +78,67 @@ absl::Status JudgeAnswer(const FaultRun& run, const Answer& got,
       !same.ok() && !run.any_answer) {
     return Because("not the undisturbed answer", same);
   }
-  if (got.served.replays() < run.min_replays) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the fault cost no attempt: ", got.served.ShortDebugString()));
-  }
   if (got.served.replays() > run.max_replays) {
     return absl::InternalError(
         absl::StrCat("it cost an attempt: ", got.served.ShortDebugString()));
   }
   return absl::OkStatus();
+}
+
+// Half as long again: prompt, which begins otherwise, and answer.
+void Lengthen(v1::GenerateRequest* request) {
+  auto* ids = request->mutable_token_ids()->mutable_ids();
+  const int more = ids->size() / 2;
+  for (int i = 0; i < more; ++i) ids->Add(ids->Get(i));
+  std::reverse(ids->begin(), ids->end());
+  request->set_max_tokens(request->max_tokens() * 3 / 2);
+}
+
+// One try. Not OK: something was not as it must be. Else why the fault missed,
+// empty when it hit.
+absl::StatusOr<std::string> Try(FaultedCluster& cluster, const FaultRun& run) {
+  const Answer& calm = cluster.Calm(run.request);
+  if (!calm.status.ok()) return Because("undisturbed run", calm.status);
+  if (run.begin) run.begin();
+  RunningRequest request(
+      run.stub != nullptr ? *run.stub : cluster.processes().stub(),
+      run.request);
+
+  std::unique_ptr<Fault> fault;
+  const MonotonicTime give_up = MonotonicNow() + kMomentLimit;
+  while ((fault = run.moment()) == nullptr) {
+    if (MonotonicNow() > give_up || request.done()) {
+      const Answer& answer = request.Wait();
+      if (absl::Status s = JudgeAnswer(run, answer, calm); !s.ok()) return s;
+      return "the moment never came";
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  fault->Inject();
+  const bool over = request.done();
+  const MonotonicTime heal =
+      run.hold == FaultRun::kForever ? kNever : MonotonicNow() + run.hold;
+  while (run.hold == FaultRun::kForever ? !request.done()
+                                        : MonotonicNow() < heal) {
+    std::this_thread::sleep_for(kPoll);
+  }
+  const absl::Status effect = fault->TookEffect();
+  const absl::Status meanwhile =
+      run.meanwhile ? run.meanwhile() : absl::OkStatus();
+  const absl::Status healed = fault->Heal();
+  const Answer& answer = request.Wait();
+  if (absl::Status s = JudgeAnswer(run, answer, calm); !s.ok()) return s;
+  if (!effect.ok()) return absl::StrCat("no effect: ", effect.message());
+  if (answer.status.ok() && answer.served.replays() < run.min_replays) {
+    return absl::StrCat("the fault cost no attempt: ",
+                        answer.served.ShortDebugString());
+  }
+  if (over && answer.status.ok() && answer.served.replays() == 0) {
+    return "the request was over before the fault";
+  }
+  if (!meanwhile.ok()) return Because("while it lasted", meanwhile);
+  if (!healed.ok()) return Because("after the fault", healed);
+  return "";
 }
 
 }  // namespace
@@ -175,40 +229,17 @@ absl::Status FaultedCluster::Recovered(Duration limit) {
 }
 
 absl::Status RunFault(FaultedCluster& cluster, const FaultRun& run) {
-  const Answer& calm = cluster.Calm(run.request);
-  if (!calm.status.ok()) return Because("undisturbed run", calm.status);
-  RunningRequest request(
-      run.stub != nullptr ? *run.stub : cluster.processes().stub(),
-      run.request);
-
-  std::unique_ptr<Fault> fault;
-  const MonotonicTime give_up = MonotonicNow() + kMomentLimit;
-  while ((fault = run.moment()) == nullptr) {
-    if (request.done() || MonotonicNow() > give_up) {
-      return Because("the moment never came", request.Wait().status);
-    }
-    std::this_thread::sleep_for(kPoll);
+  FaultRun next = run;
+  std::string missed;
+  for (int i = 0; i < run.tries; ++i) {
+    const absl::StatusOr<std::string> outcome = Try(cluster, next);
+    if (!outcome.ok()) return outcome.status();
+    if (absl::Status s = cluster.Recovered(); !s.ok()) return s;
+    if (outcome->empty()) return absl::OkStatus();
+    missed = *outcome;
+    if (run.lengthen && i < kMostLengthenings) Lengthen(&next.request);
   }
-  fault->Inject();
-  const MonotonicTime heal =
-      run.hold == FaultRun::kForever ? kNever : MonotonicNow() + run.hold;
-  while (run.hold == FaultRun::kForever ? !request.done()
-                                        : MonotonicNow() < heal) {
-    std::this_thread::sleep_for(kPoll);
-  }
-  const absl::Status effect = fault->TookEffect();
-  const absl::Status meanwhile =
-      run.meanwhile ? run.meanwhile() : absl::OkStatus();
-  const absl::Status healed = fault->Heal();
-  const Answer& answer = request.Wait();
-  if (!effect.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no effect: ", effect.message()));
-  }
-  if (!meanwhile.ok()) return Because("while it lasted", meanwhile);
-  if (!healed.ok()) return Because("after the fault", healed);
-  if (absl::Status s = JudgeAnswer(run, answer, calm); !s.ok()) return s;
-  return cluster.Recovered();
+  return absl::FailedPreconditionError(missed);
 }
 
 }  // namespace baton::testing

@@ -42,6 +42,8 @@ absl::StatusOr<ClusterOptions> TwoOfEach(std::vector<std::string> router_flags);
 
 struct FaultRun {
   v1::GenerateRequest request;
+  // Called before each try.
+  std::function<void()> begin = nullptr;
   // Asked again and again while the request runs, until it returns a fault;
   // that is injected at once.
   std::function<std::unique_ptr<Fault>()> moment;
@@ -53,19 +55,23 @@ struct FaultRun {
   bool any_answer = false;
   // Where the request goes, if not to the first router.
   v1::Generation::Stub* stub = nullptr;
-  // The fault cost the request at least so many attempts.
+  // The fault cost the request at least so many attempts, if it ended well.
   uint32_t min_replays = 0;
   // And at most so many.
   uint32_t max_replays = std::numeric_limits<uint32_t>::max();
   // What else must hold before the fault is healed.
   std::function<absl::Status()> meanwhile = nullptr;
+  // A test may be late for a moment of the request: a fault that came to
+  // nothing, while all was as it must be, is tried again.
+  int tries = 6;
+  bool lengthen = true;  // the request, for another try
 
   static constexpr Duration kForever = Duration::max();
 };
 
 // Runs a request into a fault and judges what came of it: OK, or the first
 // thing that was not as it must be. FAILED_PRECONDITION "no effect: ..." when
-// the fault did not hit.
+// the fault did not hit in any try.
 absl::Status RunFault(FaultedCluster& cluster, const FaultRun& run);
 
 }  // namespace baton::testing

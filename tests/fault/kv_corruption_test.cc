@@ -67,6 +67,7 @@ class KvCorruptionTest : public ::testing::Test {
           proxy, [=] { (proxy->*act)(TcpProxy::kToServer, min_read); });
     };
     run.min_replays = 1;
+    if (min_read == kMoreThanAnyRead) run.tries = 2;
     const std::string& used =
         net_->cluster().Calm(run.request).served.transport();
     if (used != Transport::kName) return absl::InternalError(used);

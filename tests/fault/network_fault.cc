@@ -42,4 +42,9 @@ absl::Status ProxyFault::TookEffect() {
                    proxy_->bytes(TcpProxy::kToClient), " bytes"));
 }
 
+absl::Status ProxyFault::Heal() {
+  proxy_->Disarm();
+  return absl::OkStatus();
+}
+
 }  // namespace baton::testing

@@ -40,6 +40,7 @@ class ProxyFault : public Fault {
   ProxyFault(TcpProxy* proxy, std::function<void()> act);
   void Inject() override;
   absl::Status TookEffect() override;
+  absl::Status Heal() override;
 
  private:
   TcpProxy* const proxy_;

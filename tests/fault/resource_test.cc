@@ -201,7 +201,7 @@ class DescriptorTest : public ::testing::Test {
  protected:
   // Whether a new connection to the admin port is served.
   static bool Accepts(const Process& process) {
-    return process.AdminGet("/livez", std::chrono::milliseconds(500)).ok();
+    return process.AdminGet("/livez", std::chrono::seconds(3)).ok();
   }
 
   // OK when the process had not one descriptor left and served what it had

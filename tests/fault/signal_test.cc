@@ -80,11 +80,13 @@ class SignalTest : public ::testing::Test {
     };
     if (role == Role::kRouter && kill) {
       run.may_end = {kUnavailable};
+      run.min_replays = 1;  // so it may not end well
     } else if (role == Role::kRouter) {
       run.hold = std::chrono::milliseconds(1500);
     } else {
       run.min_replays = 1;
     }
+    if (aim == Aim::kElsewhere) run.tries = 2;
     return run;
   }
 

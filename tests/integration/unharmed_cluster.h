@@ -131,7 +131,14 @@ class UnharmedClusterTest : public ::testing::Test {
     EXPECT_EQ(last.usage().completion_tokens(), 2u);
     EXPECT_EQ(cluster_->WaitPoolsIdle(std::chrono::seconds(10)),
               absl::OkStatus());
-    const v1::GetClusterInfoResponse info = cluster_->Info();
+    v1::GetClusterInfoResponse info;
+    const MonotonicTime end = MonotonicNow() + std::chrono::seconds(10);
+    do {
+      info = cluster_->Info();
+    } while ((info.workers().empty() ||
+              info.queued_requests() + info.running_requests() > 0) &&
+             MonotonicNow() < end);
+    EXPECT_EQ(info.workers_size(), 2);
     EXPECT_EQ(info.queued_requests() + info.running_requests(), 0u);
     for (Process* process : cluster_->processes()) {
       EXPECT_TRUE(process->alive()) << process->name();

@@ -17,14 +17,22 @@ namespace {
 
 // Fields of /proc/PID/stat after the command, which may hold anything: state
 // is number 0.
-std::vector<std::string> StatFields(pid_t pid) {
-  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
+std::vector<std::string> StatFields(const std::string& folder) {
+  std::ifstream in(folder + "/stat");
   std::stringstream text;
   text << in.rdbuf();
   const std::string line = text.str();
   const size_t end = line.rfind(") ");
   if (end == std::string::npos) return {};
   return absl::StrSplit(line.substr(end + 2), ' ');
+}
+
+std::vector<std::string> StatFields(pid_t pid) {
+  return StatFields(absl::StrCat("/proc/", pid));
+}
+
+char StateOf(const std::vector<std::string>& fields) {
+  return fields.empty() || fields[0].empty() ? '\0' : fields[0][0];
 }
 
 uint64_t Number(const std::vector<std::string>& fields, size_t index) {
@@ -37,9 +45,19 @@ uint64_t Number(const std::vector<std::string>& fields, size_t index) {
 
 }  // namespace
 
-char ProcessState(pid_t pid) {
-  const auto fields = StatFields(pid);
-  return fields.empty() || fields[0].empty() ? '\0' : fields[0][0];
+char ProcessState(pid_t pid) { return StateOf(StatFields(pid)); }
+
+bool AllThreadsStopped(pid_t pid) {
+  std::error_code error;
+  int stopped = 0;
+  for (std::filesystem::directory_iterator
+           it(absl::StrCat("/proc/", pid, "/task"), error),
+       end;
+       !error && it != end; it.increment(error)) {
+    if (StateOf(StatFields(it->path().string())) != 'T') return false;
+    ++stopped;
+  }
+  return !error && stopped > 0;
 }
 
 uint64_t CpuTicks(pid_t pid) {

@@ -14,6 +14,8 @@ namespace baton::testing {
 
 // 'R' running, 'S' sleeping, 'T' stopped, 'Z' dead and not reaped.
 char ProcessState(pid_t pid);
+// Every thread of it is in state 'T'.
+bool AllThreadsStopped(pid_t pid);
 uint64_t CpuTicks(pid_t pid);
 uint64_t ResidentKib(pid_t pid);
 int OpenFiles(pid_t pid);

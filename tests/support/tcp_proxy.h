@@ -35,6 +35,8 @@ class TcpProxy {
   void Stall(Direction direction, size_t min_read);  // then no byte, no end
   void End(Direction direction, size_t min_read);    // then both sides see FIN
   void Reset(Direction direction, size_t min_read);  // then both see RST
+  // What was asked for and has not come is off.
+  void Disarm() { act_ = Act::kNone; }
   // Of all connections, now.
   void ResetAll() { reset_all_ = true; }
 
