@@ -1,5 +1,8 @@
 #include "decode_worker/admission_turn.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "common/base/mutants.h"
 #include "common/base/strings.h"
 
@@ -10,42 +13,59 @@ namespace {
 constexpr Duration kOvertaken = std::chrono::seconds(2);
 // It comes again after DecodeOptions::retry_after, if its router still wants.
 constexpr Duration kHeld = std::chrono::seconds(1);
-// The way of a command differs from time to time.
-constexpr Duration kAlike = std::chrono::milliseconds(100);
+constexpr size_t kMostClaims = 64;
+
+bool Same(const AdmissionTurn::Request& a, const AdmissionTurn::Request& b) {
+  return a.session == b.session && a.id == b.id;
+}
 
 bool Before(const AdmissionTurn::Request& a, const AdmissionTurn::Request& b) {
-  return a.priority < b.priority ||
-         (a.priority == b.priority && a.since <= b.since + kAlike);
+  return std::pair(a.priority, a.since) < std::pair(b.priority, b.since);
 }
 
 }  // namespace
 
+std::vector<AdmissionTurn::Claim>::iterator AdmissionTurn::Find(
+    const Request& request) {
+  return std::find_if(claims_.begin(), claims_.end(), [&](const Claim& claim) {
+    return Same(claim.request, request);
+  });
+}
+
 void AdmissionTurn::Refused(const Request& request, MonotonicTime now) {
-  if (now - request.since < kOvertaken || BATON_MUTANT("overtaken_for_ever")) {
+  std::erase_if(claims_,
+                [&](const Claim& claim) { return now >= claim.until; });
+  Claim claim = {request, now + kHeld};
+  if (const auto known = Find(request); known != claims_.end()) {
+    claim.request.since = std::min(claim.request.since, known->request.since);
+    claims_.erase(known);
+  } else if (now - request.since < kOvertaken ||
+             BATON_MUTANT("overtaken_for_ever")) {
     return;
   }
-  if (turn_.has_value() && now < turn_->until &&
-      !Before(request, turn_->request)) {
-    return;
-  }
-  turn_ = {request, now + kHeld};
+  const auto place = std::upper_bound(
+      claims_.begin(), claims_.end(), claim,
+      [](auto& a, auto& b) { return Before(a.request, b.request); });
+  claims_.insert(place, claim);
+  if (claims_.size() > kMostClaims) claims_.pop_back();
 }
 
 void AdmissionTurn::Accepted(const Request& request) {
-  if (turn_.has_value() && Before(request, turn_->request) &&
-      Before(turn_->request, request)) {
-    turn_.reset();
+  if (const auto known = Find(request); known != claims_.end()) {
+    claims_.erase(known);
   }
 }
 
 std::string AdmissionTurn::WhyNot(const Request& request,
                                   MonotonicTime now) const {
-  if (!turn_.has_value() || now >= turn_->until ||
-      Before(request, turn_->request)) {
-    return "";
+  for (const Claim& claim : claims_) {
+    if (Same(claim.request, request)) break;
+    if (now >= claim.until) continue;
+    if (!Before(claim.request, request)) break;
+    return StrCat("turn: room is kept for a request that has waited ",
+                  Seconds(now - claim.request.since), " s");
   }
-  return StrCat("turn: room is kept for a request that has waited ",
-                Seconds(now - turn_->request.since), " s");
+  return "";
 }
 
 }  // namespace baton::decode

@@ -2,28 +2,32 @@
 #define BATON_DECODE_WORKER_ADMISSION_TURN_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
+#include "common/base/ids.h"
 #include "common/base/monotonic_time.h"
 
 namespace baton::decode {
 
 // Keeps a request that needs much room from being overtaken for ever by those
-// that need less. One that has waited for long and is refused gets a turn:
-// whoever is of no higher priority and has waited less is refused too, so that
-// what comes free adds up, until it comes again or has not come for a second.
-// Of several the one of the highest priority, then the oldest, has the turn, so
-// it passes from one to the next whatever number of routers there is. Pure.
+// that need less. One that has waited for long and is refused has a claim until
+// it is accepted, or has not come again for a second: whoever is of no higher
+// priority and has waited less is refused too, so that what comes free adds
+// up. Those with a claim get in by priority, then age; a claim never moves to
+// another request, so one can wait only for those that were there before it.
+// Pure.
 class AdmissionTurn {
  public:
-  // Lower is more important, as in v1::SequenceSpec.
   struct Request {
+    SessionId session;  // of its router ...
+    uint64_t id = 0;    // ... and its number there
+    // Lower is more important, as in v1::SequenceSpec.
     uint32_t priority = 0;
-    MonotonicTime since;  // it waits
+    MonotonicTime since{};  // it waits; differs by the way of each command
   };
 
-  // There was no room for it.
+  // There was no room for it, or it was not its turn.
   void Refused(const Request& request, MonotonicTime now);
   void Accepted(const Request& request);
 
@@ -31,11 +35,13 @@ class AdmissionTurn {
   std::string WhyNot(const Request& request, MonotonicTime now) const;
 
  private:
-  struct Turn {
+  struct Claim {
     Request request;
     MonotonicTime until;
   };
-  std::optional<Turn> turn_;
+  std::vector<Claim>::iterator Find(const Request& request);
+  // By priority, then age; of more than a few the last go without.
+  std::vector<Claim> claims_;
 };
 
 }  // namespace baton::decode

@@ -41,14 +41,14 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, const Wanted& command,
     return nullptr;
   }
   const AdmissionTurn::Request in_turn = {
-      job.request.priority,
+      session, command.request_id(), job.request.priority,
       now - std::chrono::milliseconds(command.waited_ms())};
   std::string reason = WhyClosed();
   if (reason.empty()) {
     reason = WhyNoRoom(job);
+    if (reason.empty()) reason = turn_.WhyNot(in_turn, now);
     if (!reason.empty()) turn_.Refused(in_turn, now);
   }
-  if (reason.empty()) reason = turn_.WhyNot(in_turn, now);
   if (!reason.empty()) {
     Refuse(session, attempt, std::move(reason));
     return nullptr;

@@ -53,6 +53,7 @@ void RequestFlow::Dispatch(AttemptId id, Work work, const Candidate& place,
     *reserve->mutable_sequence() = SpecFor(attempt);
     reserve->set_deadline_ms(RemainingMs(now));
     reserve->set_waited_ms(WaitedMs(now));
+    reserve->set_request_id(request_.id.value());
   } else {
     attempt.phase = AttemptPhase::kPrefilling;
     attempt.prefill_started = true;
@@ -61,6 +62,7 @@ void RequestFlow::Dispatch(AttemptId id, Work work, const Candidate& place,
     *serve->mutable_sequence() = SpecFor(attempt);
     serve->set_deadline_ms(RemainingMs(now));
     serve->set_waited_ms(WaitedMs(now));
+    serve->set_request_id(request_.id.value());
   }
   out->push_back(SendToDecode{attempt.decode, std::move(command)});
 }

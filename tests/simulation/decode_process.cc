@@ -109,13 +109,23 @@ void DecodeProcess::Handle(decode::Event event) {
 }
 
 std::optional<DecodeProcess::Asked> DecodeProcess::AskedBy(
-    const decode::Event& event) const {
+    const decode::Event& event) {
   const auto* received = std::get_if<decode::CommandReceived>(&event);
   if (received == nullptr) return std::nullopt;
   const auto from = [&](const auto& wanted) {
-    return Asked{received->session, wanted.attempt_id(),
+    const MonotonicTime since =
+        Now() - std::chrono::milliseconds(wanted.waited_ms());
+    MonotonicTime& first =
+        waits_since_
+            .try_emplace({received->session, wanted.request_id()}, since)
+            .first->second;
+    first = std::min(first, since);
+    return Asked{received->session,
+                 wanted.attempt_id(),
+                 wanted.request_id(),
                  wanted.sequence().priority(),
-                 Now() - std::chrono::milliseconds(wanted.waited_ms())};
+                 since,
+                 first};
   };
   const v1::DecodeCommand& command = received->command;
   if (command.has_reserve()) return from(command.reserve());
@@ -127,18 +137,20 @@ void DecodeProcess::CheckTurn(const Asked& asked,
                               const std::vector<decode::Action>& actions) {
   // A router asks again sooner.
   constexpr Duration kSoon = std::chrono::seconds(1);
-  constexpr Duration kAlike = std::chrono::milliseconds(100);
   if (refused_.has_value() && Now() - refused_at_ >= kSoon) refused_.reset();
-  const bool after = refused_.has_value() &&
-                     asked.priority >= refused_->priority &&
-                     (asked.priority > refused_->priority ||
-                      asked.since > refused_->since + kAlike);
+  const bool after = refused_.has_value() && !asked.SameAs(*refused_) &&
+                     std::pair(asked.priority, asked.first) >
+                         std::pair(refused_->priority, refused_->since);
   bool open = scheduler_.healthy() && !draining();
   for (const decode::Action& action : actions) {
     const auto* send = std::get_if<decode::SendEvent>(&action);
     if (send == nullptr || send->session != asked.session) continue;
     if (send->event.failed().attempt_id() == asked.attempt) return;
     if (send->event.refused().attempt_id() != asked.attempt) continue;
+    if (open && refused_.has_value() && asked.SameAs(*refused_)) {
+      refused_at_ = Now();
+      return;
+    }
     const bool waited = Now() - asked.since > std::chrono::seconds(2);
     // Who only waits for another's turn has none.
     const bool in_turn = send->event.refused().reason().rfind("turn", 0) != 0;
@@ -153,10 +165,7 @@ void DecodeProcess::CheckTurn(const Asked& asked,
                      Seconds(Now() - refused_->since), " s"));
   }
   // Whoever comes before it leaves it its turn.
-  if (refused_.has_value() && asked.priority == refused_->priority &&
-      asked.since >= refused_->since - kAlike) {
-    refused_.reset();
-  }
+  if (refused_.has_value() && asked.SameAs(*refused_)) refused_.reset();
 }
 
 // Attempts that neither compute nor are on their way here would wait for ever.

@@ -2,9 +2,11 @@
 #define BATON_TESTS_SIMULATION_DECODE_PROCESS_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decode_worker/decode_scheduler.h"
@@ -40,10 +42,15 @@ class DecodeProcess : public WorkerProcess {
   struct Asked {
     SessionId session;
     uint64_t attempt = 0;
+    uint64_t request = 0;
     uint32_t priority = 0;
-    MonotonicTime since;
+    MonotonicTime since;  // as this command says
+    MonotonicTime first;  // the earliest that a command of the request said
+    bool SameAs(const Asked& other) const {
+      return session == other.session && request == other.request;
+    }
   };
-  std::optional<Asked> AskedBy(const decode::Event& event) const;
+  std::optional<Asked> AskedBy(const decode::Event& event);
   void CheckTurn(const Asked& asked,
                  const std::vector<decode::Action>& actions);
   void Do(RunStep action);
@@ -58,6 +65,7 @@ class DecodeProcess : public WorkerProcess {
   void TransferHappened(transfer::TransferEvent event) override;
 
   decode::DecodeScheduler scheduler_;
+  std::map<std::pair<SessionId, uint64_t>, MonotonicTime> waits_since_;
   std::optional<Asked> refused_;  // after a long wait
   MonotonicTime refused_at_;
   uint64_t preemptions_ = 0, landings_given_up_ = 0, given_up_ = 0;

@@ -84,6 +84,8 @@ class RandomDecode {
   void Happen() {
     uint64_t& session = sessions_[Draw(2)];
     const uint32_t deadline = Draw(20) == 0 ? Draw(60) : 100000;
+    h_->request_id = Draw(10);
+    h_->waited_ms = Draw(20) == 0 ? 1000 + Draw(3000) : Draw(50);
     switch (Draw(12)) {
       case 0:
         last_choices_ = 1 + Draw(3);

@@ -125,11 +125,16 @@ class SchedulerHarness
   std::vector<OpenLanding> opening;
   std::map<LandingId, Landing> landings;
   uint64_t next_landing = 1;
+  // Of the requests that follow.
+  uint64_t request_id = 0;
+  uint32_t waited_ms = 0;
 
  private:
   template <class Wanted>
-  static void Fill(Wanted* wanted, uint64_t attempt,
-                   const v1::SequenceSpec& spec, uint32_t deadline_ms) {
+  void Fill(Wanted* wanted, uint64_t attempt, const v1::SequenceSpec& spec,
+            uint32_t deadline_ms) const {
+    wanted->set_request_id(request_id);
+    wanted->set_waited_ms(waited_ms);
     wanted->set_attempt_id(attempt);
     *wanted->mutable_sequence() = spec;
     wanted->set_deadline_ms(deadline_ms);
