@@ -37,6 +37,7 @@ absl::StatusOr<std::unique_ptr<MixedLoad>> MixedLoad::Start(
                            PlanMixedRequests(quiet.get(), options.each));
     BATON_RETURN_IF_ERROR(quiet->Drain());
   }
+  cluster.routers = options.routers;
   cluster.decode_flags = options.decode_flags;
   BATON_ASSIGN_OR_RETURN(load->cluster_, ProcessCluster::Start(cluster));
   for (int i = 0; i < options.clients; ++i) {
@@ -90,6 +91,8 @@ void MixedLoad::Run(int client) {
 
 void MixedLoad::RunOne(uint64_t random) {
   const PlannedRequest& planned = planned_[next_++ % planned_.size()];
+  const int router = static_cast<int>(random % options_.routers);
+  random /= options_.routers;
   const bool cancel =
       static_cast<double>(random % 1000) < options_.cancel_share * 1000;
   random /= 1000;
@@ -101,7 +104,7 @@ void MixedLoad::RunOne(uint64_t random) {
     return false;
   };
   const Answer answer =
-      RunRequest(cluster_->stub(), planned.request, on_event, kDeadline);
+      RunRequest(cluster_->stub(router), planned.request, on_event, kDeadline);
   if (const std::optional<Duration> delay = RetryDelay(answer.status)) {
     {
       std::lock_guard lock(mutex_);

@@ -22,8 +22,10 @@ struct MixedOptions {
   int each = 3;  // requests of a kind
   double cancel_share = 0.15;
   uint64_t seed = 1;
+  int routers = 2;  // that do not know what the other places
   int prefill = 1, decode = 2;
-  // Guesses, and a pool that answers turn out to be too long for.
+  // Guesses, and a pool that answers turn out to be too long for: there are
+  // long ones, and most are short.
   std::vector<std::string> decode_flags = {
       "--speculation=suffix", "--kv-blocks=110", "--max-context=1760",
       "--length-quantile=0.02"};

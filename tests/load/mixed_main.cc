@@ -98,6 +98,8 @@ int main(int argc, char** argv) {
   app.add_option("--cancel-share", options.cancel_share, "of the requests")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--seed", options.seed, "of the order");
+  app.add_option("--routers", options.routers, "side by side")
+      ->check(CLI::Range(1, 8));
   app.add_option("--prefill", options.prefill, "workers")
       ->check(CLI::Range(0, 16));
   app.add_option("--decode", options.decode, "workers")

@@ -24,6 +24,9 @@ constexpr char kParagraph[] =
     "wrote every name into a book with a blue cover, and at the end of the "
     "year he sent the book to the harbour office in the town.";
 
+constexpr int32_t kStoryTokens = 320;
+constexpr int kStorySeeds = 16;
+
 v1::GenerateRequest Chat(int i, int32_t max_tokens) {
   v1::GenerateRequest request;
   v1::ChatMessage* message = request.mutable_chat()->add_messages();
@@ -44,6 +47,17 @@ v1::GenerateRequest Copying(int i) {
                                 "\n\nThe same text again:"));
   request.set_max_tokens(64);
   request.mutable_sampling()->set_temperature(0);
+  return request;
+}
+
+// Goes on for long, though nobody knows that before.
+v1::GenerateRequest Story(int i) {
+  v1::GenerateRequest request;
+  request.set_text(absl::StrCat("Chapter ", i + 1, ". ", kParagraph,
+                                " One winter night the lamp went out, and"));
+  request.set_max_tokens(kStoryTokens);
+  request.mutable_sampling()->set_temperature(1);
+  request.mutable_sampling()->set_top_p(0.95f);
   return request;
 }
 
@@ -79,6 +93,22 @@ class Planner {
     }
     if (planned.answer.tokens.empty()) return Lacks(planned, "tokens");
     return planned;
+  }
+
+  // With the first seed whose story does not come to an end soon.
+  absl::StatusOr<PlannedRequest> PlanStory(int i) {
+    v1::GenerateRequest request = Story(i);
+    absl::StatusOr<PlannedRequest> planned;
+    for (int seed = 0; seed < kStorySeeds; ++seed) {
+      request.mutable_sampling()->set_seed(
+          static_cast<uint64_t>(kStorySeeds * i + seed));
+      planned = Plan("long answer", request);
+      if (!planned.ok()) return planned;
+      if (planned->answer.tokens.at(0).size() > kStoryTokens / 2) {
+        return planned;
+      }
+    }
+    return Lacks(*planned, "answer that is long");
   }
 
   absl::StatusOr<PlannedRequest> PlanStop(int i) {
@@ -145,11 +175,15 @@ absl::StatusOr<std::vector<PlannedRequest>> PlanMixedRequests(
     if (planned.ok()) plans.push_back(*std::move(planned));
     return planned.status();
   };
+  // They make up much of what is decoded at any time.
+  int stories = 0;
+  const auto add_story = [&] { return add(planner.PlanStory(stories++)); };
   for (int i = 0; i < each; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 11;
     BATON_RETURN_IF_ERROR(add(planner.Plan("chat", Chat(i, 64))));
     BATON_RETURN_IF_ERROR(add(planner.Plan(
         "long prompt", FixedRequest(900 + 400 * (i % 3), 24, seed))));
+    BATON_RETURN_IF_ERROR(add_story());
     v1::GenerateRequest four = FixedRequest(70 + 30 * i, 32, seed);
     four.set_n(4);
     BATON_RETURN_IF_ERROR(add(planner.Plan("four choices", std::move(four))));
@@ -157,6 +191,7 @@ absl::StatusOr<std::vector<PlannedRequest>> PlanMixedRequests(
       return Lacks(plans.back(), "four choices");
     }
     BATON_RETURN_IF_ERROR(add(planner.PlanStop(i)));
+    BATON_RETURN_IF_ERROR(add_story());
     BATON_RETURN_IF_ERROR(add(planner.PlanBest(i)));
     v1::GenerateRequest logprobs = Chat(i + 1, 32);
     logprobs.set_logprobs(5);
@@ -164,9 +199,13 @@ absl::StatusOr<std::vector<PlannedRequest>> PlanMixedRequests(
     if (plans.back().answer.logprobs.empty()) {
       return Lacks(plans.back(), "logprobs");
     }
+    BATON_RETURN_IF_ERROR(add_story());
     BATON_RETURN_IF_ERROR(add(planner.Plan("copying", Copying(i))));
     BATON_RETURN_IF_ERROR(add(
         planner.Plan("sampled with penalties", FixedRequest(20, 100, seed))));
+  }
+  for (size_t i = 0; i < plans.size(); ++i) {
+    plans[i].request.set_priority(static_cast<int32_t>(i % 3));
   }
   return plans;
 }
