@@ -249,6 +249,13 @@ TEST_F(TlsTest, NewCertificatesNeedNoRestart) {
     std::this_thread::sleep_for(milliseconds(100));
   }
   EXPECT_TRUE(AskRouter(router, client).ok());
+  // Each process reads them at its own time.
+  while (OpenDecodeSession(cluster_->decode(0).address(),
+                           certificates_.Of(PeerRole::kRouter))
+                 .error_code() == grpc::StatusCode::UNAVAILABLE &&
+         MonotonicNow() < give_up) {
+    std::this_thread::sleep_for(milliseconds(100));
+  }
   CertificateFiles outdated = old.Of(PeerRole::kClient);
   outdated.ca = certificates_.File("ca.crt");
   EXPECT_EQ(AskRouter(router, outdated).error_code(),

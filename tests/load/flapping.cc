@@ -19,6 +19,8 @@ using std::chrono::seconds;
 
 constexpr int kFlapping = 1;  // prefill worker
 constexpr size_t kClients = 8;
+// So many must come close to each other before it is shut out.
+constexpr int kFewestDeaths = 5;
 constexpr Duration kDeadline = seconds(20);
 constexpr Duration kExit = seconds(10);
 // The longest pause of a breaker, and a trial.
@@ -102,7 +104,8 @@ absl::Status FlappingCluster::Kill() {
 absl::Status FlappingCluster::Flap(MonotonicTime end, Duration between,
                                    FlappingFigures* figures) {
   int looks = 0, open = 0;
-  while (MonotonicNow() < end) {
+  // A slow machine takes long to start it.
+  while (MonotonicNow() < end || figures->deaths < kFewestDeaths) {
     BATON_RETURN_IF_ERROR(cluster_->RestartPrefill(kFlapping));
     const MonotonicTime death = MonotonicNow() + between;
     while (MonotonicNow() < death) {

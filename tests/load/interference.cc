@@ -172,8 +172,8 @@ absl::StatusOr<RhythmFigures> InterferenceCluster::Run(
   figures.way_ms = Quantile(way, 0.5);
   if (prompts != nullptr) {
     const double workers = topology_ == Topology::kAggregated ? 2 : 1;
-    BATON_ASSIGN_OR_RETURN(const double speed, PrefillTokensPerSecond());
-    figures.alone_ms = 1e3 * prompts->tokens * workers / speed;
+    BATON_ASSIGN_OR_RETURN(const Duration read, ReadTime(prompts->tokens));
+    figures.alone_ms = workers * Milliseconds(read);
   }
   figures.ttft_p50_ms = Quantile(ttft, 0.5);
   figures.ttft_p99_ms = Quantile(ttft, 0.99);
@@ -184,17 +184,18 @@ uint32_t InterferenceCluster::step_tokens() const { return kStepTokens; }
 
 double InterferenceCluster::step_target_ms() const { return kStepTargetMs; }
 
-absl::StatusOr<double> InterferenceCluster::PrefillTokensPerSecond() {
-  double sum = 0;
+absl::StatusOr<Duration> InterferenceCluster::ReadTime(uint32_t tokens) {
+  double per_second = 0;
   const v1::GetClusterInfoResponse info = cluster_->Info();
   for (const v1::WorkerInfo& worker : info.workers()) {
     const bool prefills = worker.hello().role() == v1::WORKER_ROLE_PREFILL ||
                           topology_ == Topology::kAggregated;
     if (!prefills) continue;
     BATON_ASSIGN_OR_RETURN(const StepCosts costs, CostsOf(worker));
-    sum += baton::PrefillTokensPerSecond(costs, kStepTokens);
+    per_second += PrefillTokensPerSecond(costs, kStepTokens);
   }
-  return sum;
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(tokens / per_second));
 }
 
 absl::StatusOr<double> InterferenceCluster::PrefilledByDecodeWorkers() {

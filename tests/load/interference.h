@@ -59,8 +59,9 @@ class InterferenceCluster {
   uint32_t step_tokens() const;
   // What a step of a decode worker may take with a chunk of a prompt in it.
   double step_target_ms() const;
-  // Prompt tokens per second of those who prefill, as they predict it.
-  absl::StatusOr<double> PrefillTokensPerSecond();
+  // What those who prefill need for prompts of so many tokens in all, as they
+  // predict it.
+  absl::StatusOr<Duration> ReadTime(uint32_t tokens);
   // Prompt tokens that decode workers have computed.
   absl::StatusOr<double> PrefilledByDecodeWorkers();
   // All pools empty, and every process ends with 0.

@@ -16,7 +16,7 @@ namespace {
 constexpr double kApartFactor = 1.3;
 constexpr double kOverloadFactor = 1.5;
 // A prompt that arrives so often is more than the workers can read.
-constexpr double kOverload = 2;
+constexpr int kOverload = 2;
 
 struct Times {
   Duration phase = std::chrono::seconds(24);
@@ -65,7 +65,14 @@ absl::StatusOr<Phases> RunPhases(InterferenceCluster* cluster,
   Phases phases;
   BATON_ASSIGN_OR_RETURN(phases.quiet, cluster->Run(times.phase, nullptr));
   Print("undisturbed", phases.quiet);
-  const PromptArrivals steady{.every = times.prompt_every};
+  PromptArrivals steady{.every = times.prompt_every};
+  if (!times.judged) {
+    // A busy machine may be too slow for that.
+    BATON_ASSIGN_OR_RETURN(const Duration read,
+                           cluster->ReadTime(steady.tokens));
+    steady.every = std::max(steady.every, 2 * read);
+    steady.deadline = std::max(steady.deadline, 10 * read);
+  }
   BATON_ASSIGN_OR_RETURN(phases.beside, cluster->Run(times.phase, &steady));
   Print("beside 900-token prompts", phases.beside);
   return phases;
@@ -88,12 +95,10 @@ absl::StatusOr<bool> RunApart(const Times& times) {
   Print("beside 1800-token prompts, twice as often", more);
   // The machine may be fast enough for that, so offer more than it can read.
   PromptArrivals flood = heavy;
+  BATON_ASSIGN_OR_RETURN(const Duration read, cluster->ReadTime(flood.tokens));
   flood.deadline = std::max<Duration>(std::chrono::seconds(5), times.phase / 4);
-  BATON_ASSIGN_OR_RETURN(const double speed, cluster->PrefillTokensPerSecond());
-  flood.every = std::min(
-      flood.every,
-      std::chrono::duration_cast<Duration>(
-          std::chrono::duration<double>(flood.tokens / (kOverload * speed))));
+  if (!times.judged) flood.deadline = std::max(flood.deadline, 4 * read);
+  flood.every = std::min(flood.every, read / kOverload);
   BATON_ASSIGN_OR_RETURN(const RhythmFigures overload,
                          cluster->Run(times.phase, &flood));
   Print("beside twice the prompts that can be read", overload);

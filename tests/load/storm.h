@@ -60,7 +60,7 @@ class StormCluster {
   StormCluster() = default;
   // As many requests in flight as it takes; answers per second.
   absl::StatusOr<double> Peak(Duration time);
-  absl::StatusOr<double> Recovery(Duration usual);
+  absl::StatusOr<double> Recovery(double usual_s);
   absl::StatusOr<std::vector<double>> QuietTtftMs(Duration time);
   std::map<std::string, double> ResidentMib();
   std::map<std::string, double> CpuSeconds();  // of each process so far
