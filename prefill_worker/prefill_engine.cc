@@ -1,10 +1,10 @@
 #include "prefill_worker/prefill_engine.h"
 
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "prefill_worker/prefill_metrics.h"
 
 namespace baton::prefill {
 namespace {
@@ -14,6 +14,7 @@ using Engine = WorkerEngine<PrefillScheduler>;
 PrefillOptions OptionsOf(const WorkerParts& parts) {
   PrefillOptions options;
   options.epoch = parts.epoch;
+  options.fingerprint = parts.model->fingerprint();
   options.blocks = parts.memory->blocks();
   options.budget = {parts.step_tokens, parts.step_target};
   options.health = parts.health_options();
@@ -26,7 +27,7 @@ PrefillOptions OptionsOf(const WorkerParts& parts) {
 void Execute(Engine& engine, OpenTransfer action) {
   absl::StatusOr<TransferId> transfer =
       engine.transfers().OpenTransfer(action.ticket, action.deadline);
-  engine.Answer(TransferOpened{action.job, std::move(transfer)});
+  engine.Answer(TransferOpened{action.owner, std::move(transfer)});
 }
 
 void Execute(Engine& engine, PushBlock action) {
@@ -43,24 +44,44 @@ void Execute(Engine& engine, AbortTransfer action) {
   engine.transfers().Abort(action.transfer);
 }
 
-Engine::OnMessage Watched(WorkerMetrics* metrics, Engine::OnMessage next) {
+Engine::OnMessage Watched(std::shared_ptr<PrefillMetrics> metrics,
+                          Engine::OnMessage next) {
   if (metrics == nullptr) return next;
-  const auto prefill = std::make_shared<PrefillMetrics>(metrics->metrics());
-  return [prefill, next = std::move(next)](SessionId session,
-                                           v1::PrefillEvent event) {
-    prefill->Saw(event);
+  return [metrics = std::move(metrics), next = std::move(next)](
+             SessionId session, v1::PrefillEvent event) {
+    metrics->Saw(event);
     next(session, std::move(event));
   };
+}
+
+std::function<void(const PrefillScheduler&)> PublishTo(
+    std::shared_ptr<PrefillMetrics> metrics) {
+  if (metrics == nullptr) return nullptr;
+  return [metrics = std::move(metrics)](const PrefillScheduler& scheduler) {
+    metrics->Publish(scheduler);
+  };
+}
+
+std::shared_ptr<PrefillMetrics> MetricsOf(const WorkerParts& parts) {
+  if (parts.metrics == nullptr) return nullptr;
+  return std::make_shared<PrefillMetrics>(parts.metrics->metrics());
 }
 
 }  // namespace
 
 PrefillEngine::PrefillEngine(WorkerParts parts, OnMessage on_message)
-    : WorkerEngine(std::move(parts), parts.step_tokens,
-                   PrefillScheduler(OptionsOf(parts)),
-                   Watched(parts.metrics, std::move(on_message)),
-                   [](Engine& engine, auto action) {
-                     Execute(engine, std::move(action));
-                   }) {}
+    : PrefillEngine(std::move(parts), std::move(on_message), MetricsOf(parts)) {
+}
+
+PrefillEngine::PrefillEngine(WorkerParts&& parts, OnMessage on_message,
+                             std::shared_ptr<PrefillMetrics> metrics)
+    : WorkerEngine(
+          std::move(parts), parts.step_tokens,
+          PrefillScheduler(OptionsOf(parts)),
+          Watched(metrics, std::move(on_message)),
+          [](Engine& engine, auto action) {
+            Execute(engine, std::move(action));
+          },
+          PublishTo(metrics)) {}
 
 }  // namespace baton::prefill

@@ -20,11 +20,23 @@ PrefillScheduler::PrefillScheduler(PrefillOptions options)
 std::vector<Action> PrefillScheduler::Handle(Event event, MonotonicTime now) {
   std::visit([&](auto&& e) { On(std::move(e), now); }, std::move(event));
   ExpireDeadlines(now);
+  ExpirePushes(now);
   ActivateWaiting(now);
   WatchCompute(now);
+  DropUntrusted();
   StartStep(now);
   ReportLoad(now);
   return std::exchange(actions_, {});
+}
+
+void PrefillScheduler::On(SessionLost event, MonotonicTime now) {
+  AttemptScheduler::On(event, now);
+  for (JobId push : pushes_.OpenOf(event.session)) GiveUpPush(pushes_.at(push));
+}
+
+void PrefillScheduler::On(ShutDown event, MonotonicTime now) {
+  AttemptScheduler::On(event, now);
+  for (JobId push : pushes_.Open()) GiveUpPush(pushes_.at(push));
 }
 
 void PrefillScheduler::On(CommandReceived event, MonotonicTime now) {
@@ -34,6 +46,8 @@ void PrefillScheduler::On(CommandReceived event, MonotonicTime now) {
     Start(event.session, std::move(*event.command.mutable_start()), now);
   } else if (event.command.has_cancel()) {
     Cancel(event.session, AttemptId(event.command.cancel().attempt_id()));
+  } else if (event.command.has_push()) {
+    Push(event.session, std::move(*event.command.mutable_push()), now);
   } else {
     ++counters_.stale_messages;
   }
@@ -106,9 +120,11 @@ absl::StatusOr<PrefillJob> PrefillScheduler::NewJob(SessionId session,
 }
 
 void PrefillScheduler::Cancel(SessionId session, AttemptId attempt) {
+  PrefixPush* push = pushes_.Find(session, attempt);
+  if (push != nullptr) GiveUpPush(*push);
   Job* job = jobs_.Find(session, attempt);
   if (job == nullptr) {
-    ++counters_.stale_messages;
+    if (push == nullptr) ++counters_.stale_messages;
     return;
   }
   ++counters_.cancelled;
@@ -119,6 +135,7 @@ void PrefillScheduler::Cancel(SessionId session, AttemptId attempt) {
 void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
   while (!waiting_.empty()) {
     Job& job = jobs_.at(waiting_.front());
+    MakeRoom(BlocksFor(job.tokens));
     absl::StatusOr<std::vector<BlockRef>> blocks =
         pool_.Acquire(BlocksFor(job.tokens), BlockUse::kRunning);
     if (!blocks.ok()) return;
@@ -131,7 +148,8 @@ void PrefillScheduler::ActivateWaiting(MonotonicTime now) {
     chunks_.Add(job.id, job.tokens);
     const MonotonicTime lapse =
         now + std::chrono::milliseconds(job.ticket.timeout_ms());
-    actions_.push_back(OpenTransfer{job.id, std::move(job.ticket),
+    actions_.push_back(OpenTransfer{{TransferOwner::Kind::kAttempt, job.id},
+                                    std::move(job.ticket),
                                     std::min(job.deadline, lapse)});
     BATON_FAILPOINT("prefill.activate");
   }
@@ -250,7 +268,11 @@ void PrefillScheduler::PushComplete(Job& job) {
 }
 
 void PrefillScheduler::On(TransferOpened event, MonotonicTime) {
-  Job& job = jobs_.at(event.job);
+  if (event.owner.kind == TransferOwner::Kind::kPrefixPush) {
+    OnPushOpened(pushes_.at(event.owner.job), event.transfer);
+    return;
+  }
+  Job& job = jobs_.at(event.owner.job);
   BATON_CHECK(job.link == Link::kOpening);
   if (!event.transfer.ok()) {
     job.link = Link::kOver;
@@ -263,7 +285,7 @@ void PrefillScheduler::On(TransferOpened event, MonotonicTime) {
     return;
   }
   job.transfer = *event.transfer;
-  transfers_[job.transfer] = job.id;
+  transfers_[job.transfer] = {TransferOwner::Kind::kAttempt, job.id};
   if (job.phase == Phase::kClosing) {
     job.link = Link::kAborting;
     actions_.push_back(AbortTransfer{job.transfer});
@@ -274,20 +296,29 @@ void PrefillScheduler::On(TransferOpened event, MonotonicTime) {
 }
 
 void PrefillScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
-  auto find = [this](TransferId transfer) -> Job* {
-    auto it = transfers_.find(transfer);
-    if (it != transfers_.end()) return &jobs_.at(it->second);
-    ++counters_.stale_messages;
-    return nullptr;
+  const auto tell = [this](TransferId transfer, auto&& attempt, auto&& push) {
+    const auto it = transfers_.find(transfer);
+    if (it == transfers_.end()) {
+      ++counters_.stale_messages;
+    } else if (it->second.kind == TransferOwner::Kind::kPrefixPush) {
+      push(pushes_.at(it->second.job));
+    } else {
+      attempt(jobs_.at(it->second.job));
+    }
   };
   if (auto* acked = std::get_if<transfer::TransferAcked>(&event)) {
-    if (Job* job = find(acked->transfer)) OnAcked(*job, *acked, now);
+    tell(
+        acked->transfer, [&](Job& job) { OnAcked(job, *acked, now); },
+        [&](PrefixPush& push) { OnPushAcked(push, acked->bytes); });
   } else if (auto* failed = std::get_if<transfer::TransferFailed>(&event)) {
-    if (Job* job = find(failed->transfer)) {
-      OnTransferFailed(*job, failed->status);
-    }
+    tell(
+        failed->transfer,
+        [&](Job& job) { OnTransferFailed(job, failed->status); },
+        [&](PrefixPush& push) { OnPushFailed(push); });
   } else if (auto* closed = std::get_if<transfer::TransferClosed>(&event)) {
-    if (Job* job = find(closed->transfer)) OnTransferClosed(*job);
+    tell(
+        closed->transfer, [&](Job& job) { OnTransferClosed(job); },
+        [&](PrefixPush& push) { OnPushClosed(push); });
   } else {
     ++counters_.stale_messages;
   }
@@ -308,6 +339,7 @@ void PrefillScheduler::OnAcked(Job& job, const transfer::TransferAcked& acked,
     done.set_blocks(acked.blocks);
     done.set_exposed_ms(Milliseconds(now - job.sampled));
     Send(job.session, std::move(event));
+    KeepPrefix(job);
     Close(job);
     return;
   }

@@ -55,8 +55,9 @@ std::vector<BlockRef> PrefixCache::Find(const PrefixHash& last,
 }
 
 void PrefixCache::MakeRoom(uint32_t free, BlockPool& pool) {
-  for (Place it = order_.end();
-       it != order_.begin() && pool.ledger().free < free;) {
+  const Ledger& ledger = pool.ledger();
+  if (ledger.free + ledger[BlockUse::kPrefix] < free) return;
+  for (Place it = order_.end(); it != order_.begin() && ledger.free < free;) {
     --it;
     if (it->children > 0 || HeldForMore(it->block, pool)) continue;
     it = Drop(it, pool);

@@ -96,6 +96,9 @@ class AttemptScheduler {
   void Close(Job& job) {
     Close(job, absl::OkStatus(), false, v1::FAILURE_CAUSE_UNSPECIFIED);
   }
+  // Lets blocks go that are held only as long as nobody wants them, if fewer
+  // than so many are free.
+  virtual void MakeRoom(uint32_t /*free*/) {}
   // Adds what the ledger does not tell.
   virtual void CompleteLoad(v1::WorkerLoad* load) const = 0;
 
@@ -131,6 +134,7 @@ class AttemptScheduler {
   void WatchCompute(MonotonicTime now) {
     health_.Update(now);
     if (draining_ || step_in_flight_ || !health_.ProbeDue(now)) return;
+    MakeRoom(1);
     absl::StatusOr<std::vector<BlockRef>> block =
         pool_.Acquire(1, BlockUse::kRunning);
     if (!block.ok()) {

@@ -28,7 +28,8 @@ struct AttemptJob {
 
 // The attempts of a worker. One is open, found by (session, attempt) and by its
 // deadline, until Close; then it is known by its job id alone until Erase,
-// while a step or a transfer still touches its blocks. `Job` is an AttemptJob.
+// while a step or a transfer still touches its blocks. `Job` has the names and
+// the deadline of an AttemptJob.
 template <class Job>
 class AttemptTable {
  public:
@@ -77,6 +78,7 @@ class AttemptTable {
 
   size_t open() const { return open_.size(); }
   bool empty() const { return jobs_.empty(); }
+  size_t size() const { return jobs_.size(); }  // open and closed
 
   // All jobs by id: (JobId, Job) pairs.
   auto begin() { return jobs_.begin(); }

@@ -97,6 +97,22 @@ void AddPrefillCommands(Corpus* corpus) {
     Step(&seed, 8).Number<uint16_t>(2000);
     corpus->Add("prefill_commands", StrCat("handed_over_", prompt), seed);
   }
+  Seed push;
+  OpenSession(&push);
+  Step(&push, 1).Byte(7);
+  PlainSpec(&push, 40, 8, 1);
+  push.Byte(0).Number<uint16_t>(30000);
+  Step(&push, 15).Byte(20).Byte(0);
+  Step(&push, 15).Byte(20).Byte(0);
+  Step(&push, 11).Byte(0).Byte(7);  // acknowledge
+  for (const int landing : {1, 2}) {
+    Step(&push, 3);  // of the first two blocks
+    PlainSpec(&push, 40, 8, 1);
+    push.Byte(7).Byte(landing).Byte(1).Byte(0).Number<uint16_t>(3000);
+    if (landing == 1) Step(&push, 11).Byte(0).Byte(7);
+  }
+  corpus->Add("prefill_commands", "push", push);
+
   Seed cancel;
   OpenSession(&cancel);
   Step(&cancel, 1).Byte(3);

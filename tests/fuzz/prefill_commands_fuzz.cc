@@ -24,6 +24,19 @@ class PrefillFuzzer final
       command->mutable_cancel()->set_attempt_id(input_.Below(32));
       return;
     }
+    if (kind == 3) {
+      const v1::SequenceSpec spec = fuzz::AnySpec(&input_);
+      const auto most = static_cast<uint32_t>(ContextTokensOf(spec)) / 16;
+      const uint32_t attempt = input_.Below(32), landing = input_.Below(8);
+      v1::PushPrefix* push = command->mutable_push();
+      *push = SchedulerHarness::PushOf(attempt, landing, spec,
+                                       1 + input_.Below(most + 1));
+      if (const uint32_t off = input_.Byte(); off > 250) {
+        push->mutable_ticket()->set_token_count(off);
+      }
+      push->set_deadline_ms(input_.Number<uint16_t>());
+      return;
+    }
     v1::StartPrefill* start = command->mutable_start();
     start->set_attempt_id(input_.Below(32));
     *start->mutable_sequence() = fuzz::AnySpec(&input_);
@@ -78,6 +91,9 @@ class PrefillFuzzer final
         if (event.has_failed()) {
           // A repeated id is refused while the first one runs.
           continue;
+        }
+        if (event.has_push_refused()) {
+          BATON_CHECK(!event.push_refused().reason().empty());
         }
         if (event.has_first_tokens()) {
           BATON_CHECK(event.first_tokens().tokens_size() > 0);

@@ -13,6 +13,7 @@ prefill::PrefillOptions OptionsFor(WorkerEpoch epoch,
                                    const WorkerShape& shape) {
   prefill::PrefillOptions options;
   options.epoch = epoch;
+  options.fingerprint = shape.fingerprint();
   options.blocks = shape.blocks;
   options.budget = {shape.step_token_budget, shape.step_target};
   options.costs = shape.costs();
@@ -65,10 +66,11 @@ void PrefillProcess::Do(RunStep action) {
 }
 
 void PrefillProcess::Do(prefill::OpenTransfer action) {
-  OpenTransfer(std::move(action.ticket), action.deadline,
-               [this, job = action.job](absl::StatusOr<TransferId> transfer) {
-                 Handle(prefill::TransferOpened{job, transfer});
-               });
+  OpenTransfer(
+      std::move(action.ticket), action.deadline,
+      [this, owner = action.owner](absl::StatusOr<TransferId> transfer) {
+        Handle(prefill::TransferOpened{owner, transfer});
+      });
 }
 
 void PrefillProcess::Do(prefill::PushBlock action) {

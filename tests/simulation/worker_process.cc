@@ -12,13 +12,9 @@ namespace baton::simulation {
 
 using transfer::TransferEvent;
 
-namespace {
-
-std::string FingerprintOf(uint32_t version) {
+std::string WorkerShape::fingerprint() const {
   return std::string(32, static_cast<char>('f' + version));
 }
-
-}  // namespace
 
 WorkerProcess::WorkerProcess(Environment environment, Random random,
                              std::string name, WorkerEpoch epoch,
@@ -46,7 +42,7 @@ WorkerProcess::WorkerProcess(Environment environment, Random random,
       });
   transfer::TransferOptions options;
   options.epoch = epoch;
-  options.fingerprint = FingerprintOf(shape_.version);
+  options.fingerprint = shape_.fingerprint();
   options.layout = ToyKvLayout();
   options.random = [this](absl::Span<std::byte> bytes) {
     for (std::byte& b : bytes) b = std::byte(random_.Below(256));
@@ -382,7 +378,7 @@ v1::WorkerHello WorkerProcess::Hello(v1::WorkerRole role) const {
   hello.set_worker_epoch(epoch_.value());
   hello.set_worker_id(name());
   hello.set_role(role);
-  hello.set_fingerprint(FingerprintOf(shape_.version));
+  hello.set_fingerprint(shape_.fingerprint());
   hello.set_model("toy");
   hello.set_block_tokens(kBlockTokens);
   hello.set_block_bytes(ToyKvLayout().block_bytes());

@@ -46,6 +46,7 @@ struct WorkerShape {
 
   // Of these steps.
   CostModel costs() const;
+  std::string fingerprint() const;  // of the model
   // Per span and per step, until the cluster is healed.
   double numeric_failure = 0;
   double stall = 0;

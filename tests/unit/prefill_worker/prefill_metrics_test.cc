@@ -35,6 +35,43 @@ TEST(PrefillMetricsTest, TellsWhereTheTimeOfAPromptGoes) {
   }
 }
 
+TEST(PrefillMetricsTest, CountsWhatBecomesOfBlocksThatStayBehind) {
+  Metrics metrics("prefill", "");
+  PrefillMetrics prefill(&metrics);
+  SchedulerHarness h;
+  h.OpenSession(1);
+  const v1::SequenceSpec spec = toy::MakeSpec(40, 10);
+  h.Start(1, 5, spec);
+  h.FinishAllSteps();
+  h.Acknowledge(h.transfers.begin()->first);
+  h.Push(1, h.PushOf(5, 70, spec, 2));
+  h.Acknowledge(h.transfers.begin()->first);
+  h.Push(1, h.PushOf(5, 71, spec, 2));
+  h.Fail(h.transfers.begin()->first);
+  h.Push(1, h.PushOf(6, 72, spec, 1));
+  h.Cancel(1, 6);
+  h.Push(1, h.PushOf(7, 73, toy::MakeSpec(300, 10), 9));
+  prefill.Publish(h.scheduler);
+  prefill.Publish(h.scheduler);
+  std::string text = metrics.Render();
+  for (const char* line :
+       {"baton_prefix_cache_blocks{role=\"prefill\"} 2\n",
+        "baton_prefix_evictions_total{role=\"prefill\"} 0\n",
+        "baton_prefix_pushes_total{role=\"prefill\",result=\"acked\"} 1\n",
+        "baton_prefix_pushes_total{role=\"prefill\",result=\"failed\"} 1\n",
+        "baton_prefix_pushes_total{role=\"prefill\",result=\"refused\"} 1\n",
+        "baton_prefix_pushes_total{role=\"prefill\",result=\"cancelled\"} 1\n",
+        "baton_prefix_pushed_bytes_total{role=\"prefill\"} 200\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  for (const auto& [id, transfer] : std::map(h.transfers)) h.CloseTransfer(id);
+  h.Start(1, 8, toy::MakeSpec(64 * 16, 10));
+  prefill.Publish(h.scheduler);
+  text = metrics.Render();
+  EXPECT_THAT(text, HasSubstr("evictions_total{role=\"prefill\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("cache_blocks{role=\"prefill\"} 0\n"));
+}
+
 TEST(PrefillMetricsTest, APromptWaitsUntilItsFirstChunk) {
   SchedulerHarness h;
   h.OpenSession(1);

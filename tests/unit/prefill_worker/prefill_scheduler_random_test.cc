@@ -41,6 +41,8 @@ class RandomPrefill : public testing::TestWithParam<int> {
         attempt = event.failed().attempt_id();
       } else if (event.has_handed_over()) {
         attempt = event.handed_over().attempt_id();
+      } else if (event.has_push_refused()) {
+        continue;
       } else {
         const auto& tokens = event.first_tokens().tokens();
         for (const auto& token : tokens) {
@@ -53,6 +55,19 @@ class RandomPrefill : public testing::TestWithParam<int> {
     }
   }
 
+  // Of what an attempt has computed or will; now and then of no such thing.
+  void Push(uint64_t session) {
+    const v1::SequenceSpec spec = toy::MakeSpec(300, 3);
+    const uint64_t attempt = Draw(200);
+    v1::PushPrefix push = SchedulerHarness::PushOf(
+        attempt, next_landing_, spec, 1 + Draw(Draw(8) == 0 ? 18 : 4));
+    if (Draw(4) > 0) ++next_landing_;
+    if (Draw(20) == 0) push.mutable_ticket()->set_held_tokens(16);
+    if (Draw(10) == 0) push.set_deadline_ms(Draw(50));
+    h_.Push(session, push);
+  }
+
+  uint64_t next_landing_ = 1;
   std::mt19937 random_{static_cast<uint32_t>(GetParam())};
   SchedulerHarness h_{48, 32};
   std::map<std::pair<uint64_t, uint64_t>, int> endings_;
@@ -68,7 +83,11 @@ TEST_P(RandomPrefill, LedgerBalancesAndEverythingComesBack) {
     h_.now += std::chrono::milliseconds(Draw(10));
     h_.auto_open = Draw(2) == 0;
     uint64_t& session = sessions[Draw(2)];
-    switch (Draw(12)) {
+    switch (Draw(14)) {
+      case 12:
+      case 13:
+        Push(session);
+        break;
       case 0:
       case 1:
         h_.Start(session, next_attempt++,
@@ -116,7 +135,13 @@ TEST_P(RandomPrefill, LedgerBalancesAndEverythingComesBack) {
     if (!h_.transfers.empty()) MoveTransfer();
   }
   EXPECT_TRUE(h_.scheduler.idle());
-  EXPECT_TRUE(h_.AllFree()) << h_.ledger().ToString();
+  EXPECT_TRUE(h_.AllFreeOrCached()) << h_.ledger().ToString();
+  const PushCounters& pushes = h_.scheduler.counters().pushes;
+  EXPECT_GT(pushes.acked, 0u);
+  EXPECT_GT(pushes.failed, 0u);
+  EXPECT_GT(pushes.cancelled, 0u);
+  EXPECT_GT(pushes.refused, 0u);
+  EXPECT_GT(h_.scheduler.prefixes().evicted(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrefill, testing::Range(1, 21));
@@ -139,7 +164,7 @@ TEST(PrefillCancel, ThousandCancelsReturnThePool) {
         h.CloseTransfer(id);
       }
     }
-    ASSERT_TRUE(h.AllFree()) << attempt;
+    ASSERT_TRUE(h.AllFree()) << attempt << ": cancelled, so not cached";
     ASSERT_TRUE(h.scheduler.idle()) << attempt;
   }
 }

@@ -1,7 +1,7 @@
 #ifndef BATON_TESTS_UNIT_COMMON_KV_CACHE_PREFIX_CACHE_MODEL_H_
 #define BATON_TESTS_UNIT_COMMON_KV_CACHE_PREFIX_CACHE_MODEL_H_
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -155,7 +155,11 @@ class PrefixCacheModel {
 
   void MakeRoom(uint32_t free) {
     std::vector<BlockRef> dropped;
-    while (pool_.ledger().free + dropped.size() < free) {
+    const auto idle = std::count_if(
+        kept_.begin(), kept_.end(),
+        [&](const auto& kept) { return !HeldForMore(kept.second.block); });
+    const bool enough = pool_.ledger().free + idle >= free;
+    while (enough && pool_.ledger().free + dropped.size() < free) {
       auto oldest = kept_.end();
       for (auto it = kept_.begin(); it != kept_.end(); ++it) {
         const auto next = std::next(it);  // its first child, if it has any

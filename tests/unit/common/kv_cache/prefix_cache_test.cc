@@ -97,11 +97,20 @@ TEST_F(PrefixCacheTest, WhatIsHeldForMoreStaysWithItsParents) {
   const std::vector<BlockRef> blocks = Keep(a_);
   Keep(b_);
   ASSERT_TRUE(pool_.Hold({&blocks[1], 1}, BlockUse::kSending).ok());
-  cache_.MakeRoom(8, pool_);
+  cache_.MakeRoom(7, pool_);
   EXPECT_EQ(pool_.ledger().free, 6u);
   EXPECT_THAT(cache_.Find(a_[1], 2), ElementsAre(blocks[0], blocks[1]));
   ASSERT_TRUE(pool_.Release({&blocks[1], 1}, BlockUse::kSending).ok());
   cache_.MakeRoom(8, pool_);
+  EXPECT_EQ(cache_.size(), 0u);
+}
+
+TEST_F(PrefixCacheTest, NothingGoesInVain) {
+  Keep(a_);
+  const auto blocks = pool_.Acquire(4, BlockUse::kRunning);
+  cache_.MakeRoom(5, pool_);
+  EXPECT_EQ(cache_.size(), 3u) << "only four can be had";
+  cache_.MakeRoom(4, pool_);
   EXPECT_EQ(cache_.size(), 0u);
 }
 

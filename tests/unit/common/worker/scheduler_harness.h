@@ -92,6 +92,10 @@ class SchedulerHarness {
   }
   const Ledger& ledger() const { return scheduler.pool().ledger(); }
   bool AllFree() const { return ledger().free == scheduler.pool().size(); }
+  bool AllFreeOrCached() const {
+    return ledger().free + ledger()[BlockUse::kPrefix] ==
+           scheduler.pool().size();
+  }
 
   Scheduler scheduler;
   MonotonicTime now{std::chrono::hours(1)};
