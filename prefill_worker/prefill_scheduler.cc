@@ -314,7 +314,7 @@ void PrefillScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
     tell(
         failed->transfer,
         [&](Job& job) { OnTransferFailed(job, failed->status); },
-        [&](PrefixPush& push) { OnPushFailed(push); });
+        [&](PrefixPush& push) { OnPushFailed(push, failed->status); });
   } else if (auto* closed = std::get_if<transfer::TransferClosed>(&event)) {
     tell(
         closed->transfer, [&](Job& job) { OnTransferClosed(job); },

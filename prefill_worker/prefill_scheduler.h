@@ -91,7 +91,7 @@ class PrefillScheduler final : public AttemptScheduler<PrefillKind> {
                   const absl::Status& why);
   void OnPushOpened(PrefixPush& push, const absl::StatusOr<TransferId>& opened);
   void OnPushAcked(PrefixPush& push, uint64_t bytes);
-  void OnPushFailed(PrefixPush& push);
+  void OnPushFailed(PrefixPush& push, const absl::Status& status);
   void OnPushClosed(PrefixPush& push);
   void GiveUpPush(PrefixPush& push);  // an open one
   void EndPush(PrefixPush& push);     // `push` is then gone

@@ -148,15 +148,18 @@ void PrefillScheduler::OnPushAcked(PrefixPush& push, uint64_t bytes) {
   EndPush(push);
 }
 
-void PrefillScheduler::OnPushFailed(PrefixPush& push) {
+void PrefillScheduler::OnPushFailed(PrefixPush& push,
+                                    const absl::Status& status) {
   if (!push.open()) return;
-  ++counters_.pushes.failed;
+  // The receiver has given the landing up.
+  const bool unwanted = absl::IsCancelled(status) || absl::IsNotFound(status);
+  ++(unwanted ? counters_.pushes.cancelled : counters_.pushes.failed);
   pushes_.Close(push);
   push.phase = PrefixPush::Phase::kClosing;
 }
 
 void PrefillScheduler::OnPushClosed(PrefixPush& push) {
-  OnPushFailed(push);
+  OnPushFailed(push, absl::UnavailableError("closed"));
   EndPush(push);
 }
 

@@ -181,6 +181,18 @@ TEST_F(PrefixPushTest, AFailedPushFailsNoAttempt) {
   EXPECT_EQ(pushes().failed, 2u);
 }
 
+TEST_F(PrefixPushTest, ALandingThatWasGivenUpIsNoFailure) {
+  HandOver(5, spec_);
+  for (const absl::Status& status :
+       {absl::CancelledError("released"), absl::NotFoundError("unknown")}) {
+    h.Push(1, h.PushOf(5, 70, spec_, 4));
+    h.Fail(h.transfers.begin()->first, status);
+    h.CloseTransfer(h.transfers.begin()->first);
+  }
+  EXPECT_EQ(pushes().cancelled, 2u);
+  EXPECT_EQ(pushes().failed, 0u);
+}
+
 TEST_F(PrefixPushTest, DeadlineIsTheEarlierOfTicketAndCommand) {
   HandOver(5, spec_);
   v1::PushPrefix push = h.PushOf(5, 70, spec_, 4);
