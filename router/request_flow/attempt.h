@@ -45,6 +45,9 @@ struct Attempt {
   bool first_tokens = false;     // P's FirstTokens arrived
   bool landed = false;
   bool decode_done = false;  // D's AttemptDone arrived
+  // D's landing that P was asked to push cached blocks into, the latest one;
+  // it may be over.
+  std::optional<LandingId> push;
   // D's tokens that overtook P's first tokens on the other session.
   std::vector<v1::TokenDelta> early;
 

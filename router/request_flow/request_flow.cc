@@ -219,6 +219,57 @@ void RequestFlow::OnDone(AttemptId id, const v1::AttemptDone& done,
   if (attempt->alone() || attempt->first_tokens) AfterTokens(id, out);
 }
 
+void RequestFlow::OnPushWanted(AttemptId id, v1::PushWanted wanted,
+                               bool prefill_up, MonotonicTime now,
+                               Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  const LandingId landing(wanted.ticket().landing_id());
+  const bool may_want =
+      attempt->phase == AttemptPhase::kDecoding ||
+      (attempt->phase == AttemptPhase::kPrefilling && attempt->landed);
+  if (!may_want || !attempt->decode_open || attempt->push == landing) {
+    ++outcome_.stale;
+    return;
+  }
+  attempt->last_progress = now;
+  if (attempt->alone() || !prefill_up) {
+    RefusePush(*attempt, landing, "no prefill worker to ask", out);
+    return;
+  }
+  attempt->push = landing;
+  v1::PrefillCommand command;
+  v1::PushPrefix& push = *command.mutable_push();
+  push.set_attempt_id(id.value());
+  *push.mutable_ticket() = std::move(*wanted.mutable_ticket());
+  push.set_prefix_hash(std::move(*wanted.mutable_prefix_hash()));
+  push.set_deadline_ms(wanted.deadline_ms());
+  out->push_back(SendToPrefill{*attempt->prefill, std::move(command)});
+}
+
+void RequestFlow::OnPushRefused(AttemptId id, v1::PushRefused refused,
+                                Actions* out) {
+  Attempt* attempt = Open(id);
+  if (attempt == nullptr) return;
+  const LandingId landing(refused.landing_id());
+  if (attempt->push != landing || !attempt->decode_open) {
+    ++outcome_.stale;
+    return;
+  }
+  attempt->push.reset();
+  RefusePush(*attempt, landing, refused.reason(), out);
+}
+
+void RequestFlow::RefusePush(const Attempt& attempt, LandingId landing,
+                             std::string_view why, Actions* out) {
+  v1::DecodeCommand command;
+  v1::PushRefused& refused = *command.mutable_push_refused();
+  refused.set_attempt_id(attempt.id.value());
+  refused.set_landing_id(landing.value());
+  refused.set_reason(std::string(why));
+  out->push_back(SendToDecode{attempt.decode, std::move(command)});
+}
+
 void RequestFlow::OnFailed(AttemptId id, WorkerIndex worker,
                            const absl::Status& status, bool retryable,
                            Actions* out) {
@@ -258,7 +309,12 @@ void RequestFlow::OnSessionDown(WorkerIndex worker, const std::string& why,
       lost.push_back(id);
     } else if (attempt.prefill == worker) {
       attempt.prefill_open = false;
-      if (!attempt.landed || !attempt.first_tokens) lost.push_back(id);
+      if (!attempt.landed || !attempt.first_tokens) {
+        lost.push_back(id);
+      } else if (attempt.push.has_value() && attempt.decode_open) {
+        RefusePush(attempt, *std::exchange(attempt.push, std::nullopt), why,
+                   out);
+      }
     }
   }
   for (AttemptId id : lost) {

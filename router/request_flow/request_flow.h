@@ -73,6 +73,10 @@ class RequestFlow {
   void OnDone(AttemptId id, const v1::AttemptDone& done, MonotonicTime now,
               Actions* out);
   // The attempt ended at `worker` (which holds nothing of it any more).
+  // Passed on to P, if that has a session, or refused.
+  void OnPushWanted(AttemptId id, v1::PushWanted wanted, bool prefill_up,
+                    MonotonicTime now, Actions* out);
+  void OnPushRefused(AttemptId id, v1::PushRefused refused, Actions* out);
   void OnFailed(AttemptId id, WorkerIndex worker, const absl::Status& status,
                 bool retryable, Actions* out);
   // The same, given up for the load there: nobody's fault, and no replay. The
@@ -116,6 +120,8 @@ class RequestFlow {
   Attempt* EndedAt(AttemptId id, WorkerIndex worker);
   void Fail(AttemptId id, const absl::Status& status, bool retryable,
             Actions* out);
+  static void RefusePush(const Attempt& attempt, LandingId landing,
+                         std::string_view why, Actions* out);
   // A worker said what cannot be.
   void FailNonsense(AttemptId id, absl::string_view what, Actions* out);
   void Requeue(const Attempt& attempt, bool replay);

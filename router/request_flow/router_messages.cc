@@ -52,7 +52,7 @@ void RouterCore::On(PrefillMessage message) { OnMessage(std::move(message)); }
 void RouterCore::On(DecodeMessage message) { OnMessage(std::move(message)); }
 
 void RouterCore::OnEvent(WorkerView* worker, v1::PrefillEvent event) {
-  if (!event.has_load()) progress_.Moved(now_);
+  if (!event.has_load() && !event.has_push_refused()) progress_.Moved(now_);
   switch (event.event_case()) {
     case v1::PrefillEvent::kLoad:
       OnLoad(worker, event.load());
@@ -76,13 +76,24 @@ void RouterCore::OnEvent(WorkerView* worker, v1::PrefillEvent event) {
       }
       break;
     }
+    case v1::PrefillEvent::kPushRefused: {
+      const AttemptId id(event.push_refused().attempt_id());
+      if (RequestFlow* flow = FlowOf(id, *worker)) {
+        flow->OnPushRefused(id, std::move(*event.mutable_push_refused()),
+                            &out_);
+        SettleAttempt(id, nullptr);
+      }
+      break;
+    }
     default:
       ++counters_.stale_events;
   }
 }
 
 void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
-  if (!event.has_load() && !event.has_refused()) progress_.Moved(now_);
+  if (!event.has_load() && !event.has_refused() && !event.has_push_wanted()) {
+    progress_.Moved(now_);
+  }
   switch (event.event_case()) {
     case v1::DecodeEvent::kLoad:
       OnLoad(worker, event.load());
@@ -138,6 +149,20 @@ void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
     case v1::DecodeEvent::kFailed:
       OnAttemptFailure(worker, event.failed());
       break;
+    case v1::DecodeEvent::kPushWanted: {
+      const AttemptId id(event.push_wanted().attempt_id());
+      if (RequestFlow* flow = FlowOf(id, *worker)) {
+        const std::optional<WorkerIndex> prefill = flow->Find(id)->prefill;
+        const WorkerView* holder =
+            prefill.has_value() ? workers_.Find(*prefill) : nullptr;
+        flow->OnPushWanted(id, std::move(*event.mutable_push_wanted()),
+                           holder != nullptr && holder->session_up(), now_,
+                           &out_);
+        BATON_FAILPOINT("router.push_wanted");
+        SettleAttempt(id, nullptr);
+      }
+      break;
+    }
     default:
       ++counters_.stale_events;
   }

@@ -221,12 +221,16 @@ class EventFuzzer {
     const uint64_t attempt = AnyAttempt(worker);
     if (Role(worker) == v1::WORKER_ROLE_PREFILL) {
       v1::PrefillEvent event;
-      switch (input_.Below(4)) {
+      switch (input_.Below(5)) {
         case 0:
           Fail(attempt, event.mutable_failed());
           break;
         case 1:
           event.mutable_handed_over()->set_attempt_id(attempt);
+          break;
+        case 4:
+          event.mutable_push_refused()->set_attempt_id(attempt);
+          event.mutable_push_refused()->set_landing_id(input_.Below(3));
           break;
         default:
           event.mutable_first_tokens()->set_attempt_id(attempt);
@@ -235,9 +239,14 @@ class EventFuzzer {
       return Send(worker, std::move(event));
     }
     v1::DecodeEvent event;
-    switch (input_.Below(8)) {
+    switch (input_.Below(9)) {
       case 0:
         Fail(attempt, event.mutable_failed());
+        break;
+      case 8:
+        event.mutable_push_wanted()->set_attempt_id(attempt);
+        event.mutable_push_wanted()->mutable_ticket()->set_landing_id(
+            input_.Below(3));
         break;
       case 1:
         event.mutable_refused()->set_attempt_id(attempt);
@@ -321,6 +330,12 @@ class EventFuzzer {
     Worker& worker = workers_[action.worker];
     BATON_CHECK(worker.up);
     const v1::DecodeCommand& command = action.command;
+    if (command.has_push_refused()) {
+      const uint64_t attempt = command.push_refused().attempt_id();
+      BATON_CHECK(std::count(worker.attempts.begin(), worker.attempts.end(),
+                             attempt) > 0);
+      return;
+    }
     if (command.has_release()) return;
     const bool reserve = command.has_reserve();
     const v1::SequenceSpec& spec =

@@ -192,6 +192,28 @@ void CoreDriver::Done(WorkerIndex decode, AttemptId attempt) {
   FromDecode(decode, std::move(event));
 }
 
+void CoreDriver::PushWanted(WorkerIndex decode, AttemptId attempt,
+                            uint64_t landing) {
+  v1::DecodeEvent event;
+  v1::PushWanted& wanted = *event.mutable_push_wanted();
+  wanted.set_attempt_id(attempt.value());
+  wanted.mutable_ticket()->set_landing_id(landing);
+  wanted.mutable_ticket()->set_token_count(32);
+  wanted.set_prefix_hash(std::string(32, 'h'));
+  wanted.set_deadline_ms(900);
+  FromDecode(decode, std::move(event));
+}
+
+void CoreDriver::PushRefused(WorkerIndex prefill, AttemptId attempt,
+                             uint64_t landing) {
+  v1::PrefillEvent event;
+  v1::PushRefused& refused = *event.mutable_push_refused();
+  refused.set_attempt_id(attempt.value());
+  refused.set_landing_id(landing);
+  refused.set_reason("not held");
+  FromPrefill(prefill, std::move(event));
+}
+
 void CoreDriver::Failed(WorkerIndex worker, AttemptId attempt, bool retryable,
                         absl::StatusCode code, v1::FailureCause cause) {
   v1::AttemptFailure failure;
@@ -260,6 +282,13 @@ std::vector<std::string> CoreDriver::TakeLog() {
 void CoreDriver::Do(const Action& action) {
   if (const auto* send = std::get_if<SendToPrefill>(&action)) {
     EXPECT_TRUE(up_[send->worker]);
+    if (send->command.has_push()) {
+      last_push_ = send->command.push();
+      log_.push_back(StrCat("push ", send->worker.value(), " #",
+                            last_push_.attempt_id(), " L",
+                            last_push_.ticket().landing_id()));
+      return;
+    }
     const bool start = send->command.has_start();
     log_.push_back(StrCat(start ? "start " : "cancel ", send->worker.value(),
                           " #",
@@ -272,6 +301,13 @@ void CoreDriver::Do(const Action& action) {
     }
   } else if (const auto* ask = std::get_if<SendToDecode>(&action)) {
     EXPECT_TRUE(up_[ask->worker]);
+    if (ask->command.has_push_refused()) {
+      const v1::PushRefused& refused = ask->command.push_refused();
+      log_.push_back(StrCat("refuse ", ask->worker.value(), " #",
+                            refused.attempt_id(), " L", refused.landing_id(),
+                            ": ", refused.reason()));
+      return;
+    }
     if (ask->command.has_release()) {
       log_.push_back(StrCat("release ", ask->worker.value(), " #",
                             ask->command.release().attempt_id()));

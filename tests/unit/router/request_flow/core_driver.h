@@ -58,6 +58,8 @@ class CoreDriver {
   void Tokens(WorkerIndex decode, AttemptId attempt,
               std::vector<DeltaSpec> tokens);
   void Done(WorkerIndex decode, AttemptId attempt);
+  void PushWanted(WorkerIndex decode, AttemptId attempt, uint64_t landing);
+  void PushRefused(WorkerIndex prefill, AttemptId attempt, uint64_t landing);
   void Failed(WorkerIndex worker, AttemptId attempt, bool retryable,
               absl::StatusCode code = absl::StatusCode::kUnavailable,
               v1::FailureCause cause = v1::FAILURE_CAUSE_UNSPECIFIED);
@@ -76,9 +78,11 @@ class CoreDriver {
 
   // What has been done since the last call, one line per action:
   // "reserve 2 #1", "start 0 #1", "cancel 0 #1", "release 2 #1", "serve 2 #1",
+  // "push 0 #1 L70", "refuse 2 #1 L70: why",
   // "emit 1: c0 5 6", "finish 1: OK", "close 0: why",
   // "hold 0: why", "open 0".
   std::vector<std::string> TakeLog();
+  const v1::PushPrefix& last_push() const { return last_push_; }
   // The newest attempt that was reserved or served.
   AttemptId last_attempt() const { return last_attempt_; }
   const v1::SequenceSpec& last_spec() const { return SpecOf(last_attempt_); }
@@ -113,6 +117,7 @@ class CoreDriver {
   std::map<RequestId, Answer> answers_;
   std::vector<std::string> log_;
   AttemptId last_attempt_;
+  v1::PushPrefix last_push_;
   std::map<AttemptId, v1::SequenceSpec> specs_;
   uint64_t next_request_ = 1;
   uint32_t next_worker_ = 0;

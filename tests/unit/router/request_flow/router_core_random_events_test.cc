@@ -69,6 +69,7 @@ class RandomCluster {
     bool up = false;
     uint64_t sequence = 0;
     std::map<uint64_t, HeldAttempt> attempts;
+    std::map<uint64_t, uint64_t> pushes;  // attempt -> landing
   };
   struct Client {
     uint32_t prompt = 0;
@@ -141,6 +142,7 @@ class RandomCluster {
   void Open(WorkerIndex w) {
     Worker& worker = workers_[w];
     worker.attempts.clear();
+    worker.pushes.clear();
     worker.up = true;
     worker.sequence = 1;
     v1::WorkerHello hello;
@@ -171,7 +173,11 @@ class RandomCluster {
     v1::DecodeEvent d;
     v1::PrefillEvent p;
     const uint64_t attempt = Draw(200);
-    switch (Draw(4)) {
+    switch (Draw(5)) {
+      case 4:
+        d.mutable_push_wanted()->set_attempt_id(attempt);
+        p.mutable_push_refused()->set_attempt_id(attempt);
+        break;
       case 0:
         d.mutable_landed()->set_attempt_id(attempt);
         p.mutable_handed_over()->set_attempt_id(attempt);
@@ -207,6 +213,14 @@ class RandomCluster {
     Worker& worker = workers_[w];
     v1::DecodeEvent d;
     v1::PrefillEvent p;
+    if (!worker.pushes.empty() && Draw(3) == 0) {
+      const auto [attempt, landing] = *worker.pushes.begin();
+      worker.pushes.erase(attempt);
+      p.mutable_push_refused()->set_attempt_id(attempt);
+      p.mutable_push_refused()->set_landing_id(landing);
+      Send(w, std::move(p), std::move(d));
+      return;
+    }
     if (worker.attempts.empty() || Draw(6) == 0) {
       granted_ += Draw(60);
       d.mutable_load()->set_granted_prefill_tokens(granted_);
@@ -244,6 +258,10 @@ class RandomCluster {
     } else if (!held.first && Draw(3) == 0) {
       held.first = true;
       d.mutable_landed()->set_attempt_id(id);
+    } else if (held.first && Draw(4) == 0) {
+      wanted_[id] = next_landing_++;
+      d.mutable_push_wanted()->set_attempt_id(id);
+      d.mutable_push_wanted()->mutable_ticket()->set_landing_id(wanted_[id]);
     } else if (held.ended.size() == held.next.size()) {
       d.mutable_done()->set_attempt_id(id);
       worker.attempts.erase(it);
@@ -299,6 +317,11 @@ class RandomCluster {
         if (send->command.has_start()) {
           Hold(send->worker, send->command.start().attempt_id(),
                send->command.start().sequence(), true);
+        } else if (send->command.has_push()) {
+          const v1::PushPrefix& push = send->command.push();
+          EXPECT_EQ(wanted_.at(push.attempt_id()), push.ticket().landing_id());
+          worker.pushes[push.attempt_id()] = push.ticket().landing_id();
+          ++pushes_;
         } else {
           worker.attempts.erase(send->command.cancel().attempt_id());
         }
@@ -311,6 +334,11 @@ class RandomCluster {
         } else if (ask->command.has_serve()) {
           Hold(ask->worker, ask->command.serve().attempt_id(),
                ask->command.serve().sequence(), true);
+        } else if (ask->command.has_push_refused()) {
+          const v1::PushRefused& refused = ask->command.push_refused();
+          EXPECT_TRUE(worker.attempts.contains(refused.attempt_id()));
+          EXPECT_EQ(wanted_.at(refused.attempt_id()), refused.landing_id());
+          ++push_refusals_;
         } else {
           worker.attempts.erase(ask->command.release().attempt_id());
         }
@@ -336,6 +364,7 @@ class RandomCluster {
  public:
   std::map<absl::StatusCode, int> ends_;
   int early_refusals_ = 0;
+  int pushes_ = 0, push_refusals_ = 0;
 
  private:
   std::mt19937_64 random_;
@@ -345,11 +374,13 @@ class RandomCluster {
   std::map<RequestId, Client> clients_;
   uint64_t next_request_ = 1;
   uint64_t granted_ = 100;
+  std::map<uint64_t, uint64_t> wanted_;  // attempt -> its newest landing
+  uint64_t next_landing_ = 1;
 };
 
 TEST(RandomEventsTest, EveryRequestEndsOnceAndTokensAreInOrder) {
   std::map<absl::StatusCode, int> ends;
-  int early_refusals = 0;
+  int early_refusals = 0, pushes = 0, push_refusals = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(StrCat("seed ", seed));
     RandomCluster cluster(seed);
@@ -357,8 +388,12 @@ TEST(RandomEventsTest, EveryRequestEndsOnceAndTokensAreInOrder) {
     if (HasFailure()) return;
     for (const auto& [code, count] : cluster.ends_) ends[code] += count;
     early_refusals += cluster.early_refusals_;
+    pushes += cluster.pushes_;
+    push_refusals += cluster.push_refusals_;
   }
   EXPECT_GT(early_refusals, 1000);
+  EXPECT_GT(pushes, 500);
+  EXPECT_GT(push_refusals, 500);
   EXPECT_GT(ends[absl::StatusCode::kOk], 1000);
   EXPECT_GT(ends[absl::StatusCode::kCancelled], 100);
   EXPECT_GT(ends[absl::StatusCode::kDeadlineExceeded], 100);
