@@ -12,6 +12,17 @@
 #include "router/routing/kv_demand.h"
 
 namespace baton::router {
+namespace {
+
+// D has all it needs and is not done with it.
+bool Decodes(const Attempt& attempt) {
+  return attempt.decode_open &&
+         (attempt.phase == AttemptPhase::kDecoding ||
+          (attempt.phase == AttemptPhase::kPrefilling && attempt.landed));
+}
+
+}  // namespace
+
 RequestFlow::RequestFlow(ClientRequest request, FlowLimits limits)
     : request_(std::move(request)),
       limits_(limits),
@@ -225,10 +236,7 @@ void RequestFlow::OnPushWanted(AttemptId id, v1::PushWanted wanted,
   Attempt* attempt = Open(id);
   if (attempt == nullptr) return;
   const LandingId landing(wanted.ticket().landing_id());
-  const bool may_want =
-      attempt->phase == AttemptPhase::kDecoding ||
-      (attempt->phase == AttemptPhase::kPrefilling && attempt->landed);
-  if (!may_want || !attempt->decode_open || attempt->push == landing) {
+  if (!Decodes(*attempt) || attempt->push == landing) {
     ++outcome_.stale;
     return;
   }
@@ -252,7 +260,7 @@ void RequestFlow::OnPushRefused(AttemptId id, v1::PushRefused refused,
   Attempt* attempt = Open(id);
   if (attempt == nullptr) return;
   const LandingId landing(refused.landing_id());
-  if (attempt->push != landing || !attempt->decode_open) {
+  if (!Decodes(*attempt) || attempt->push != landing) {
     ++outcome_.stale;
     return;
   }
@@ -311,7 +319,7 @@ void RequestFlow::OnSessionDown(WorkerIndex worker, const std::string& why,
       attempt.prefill_open = false;
       if (!attempt.landed || !attempt.first_tokens) {
         lost.push_back(id);
-      } else if (attempt.push.has_value() && attempt.decode_open) {
+      } else if (attempt.push.has_value() && Decodes(attempt)) {
         RefusePush(attempt, *std::exchange(attempt.push, std::nullopt), why,
                    out);
       }
