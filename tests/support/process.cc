@@ -162,22 +162,37 @@ absl::StatusOr<std::string> Process::AdminGet(const std::string& path,
   const timeval timeout{us / 1'000'000, us % 1'000'000};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
-      0) {
+  // A test that was stopped and goes on is interrupted.
+  const auto again = [](auto call) {
+    ssize_t result = 0;
+    do {
+      result = call();
+    } while (result < 0 && errno == EINTR);
+    return result;
+  };
+  const ssize_t connected = again([&] {
+    const int result =
+        connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+    return result != 0 && errno == EISCONN ? 0 : result;
+  });
+  if (connected != 0) {
     close(fd);
     return absl::UnavailableError(absl::StrCat(name_, ": no admin port"));
   }
   const std::string request =
       absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", admin_,
                    "\r\nConnection: close\r\n\r\n");
-  if (send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
+  if (again([&] {
+        return send(fd, request.data(), request.size(), MSG_NOSIGNAL);
+      }) < 0) {
     close(fd);
     return absl::UnavailableError(absl::StrCat(name_, ": admin send"));
   }
   std::string reply;
   char buffer[4096];
   ssize_t got = 0;
-  while ((got = recv(fd, buffer, sizeof(buffer), 0)) > 0) {
+  while ((got = again([&] { return recv(fd, buffer, sizeof(buffer), 0); })) >
+         0) {
     reply.append(buffer, static_cast<size_t>(got));
   }
   close(fd);
