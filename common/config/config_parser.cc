@@ -88,8 +88,12 @@ void ConfigParser::AddSwitch(std::string_view name, bool* value,
 std::string ConfigParser::FormatReal(double value) { return StrCat(value); }
 
 std::string ConfigParser::NumberName(const Limits& limits) {
-  return StrCat(limits.integer ? "integer" : "number", " in [", limits.min,
-                ", ", limits.max, "]");
+  if (!limits.integer) {
+    return StrCat("number in [", limits.min, ", ", limits.max, "]");
+  }
+  // In full: a double of some size would lose its last digits.
+  return StrCat("integer in [", static_cast<int64_t>(limits.min), ", ",
+                static_cast<int64_t>(limits.max), "]");
 }
 
 void ConfigParser::AddNumber(std::string_view name, std::string default_text,

@@ -18,6 +18,22 @@ namespace {
 constexpr uint64_t kFreeMemoryShare = 4;
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 24;
 
+// Of a pool whose size is given, before the weights are read, which takes
+// long; else its size is what they leave.
+absl::Status CheckGivenPool(const WorkerOptions& options, const GgufFile& file,
+                            kernels::KvType kv_type) {
+  if (options.kv_blocks == 0 && options.kv_pool_bytes == 0) {
+    return absl::OkStatus();
+  }
+  BATON_ASSIGN_OR_RETURN(const ModelConfig config, ModelConfig::FromGguf(file));
+  const size_t block_bytes = config.kv_layout(kv_type).block_bytes();
+  BATON_ASSIGN_OR_RETURN(const Limit blocks,
+                         ChoosePoolBlocks(options, block_bytes, Limit()));
+  return ChooseContext(options, static_cast<uint32_t>(config.context), blocks,
+                       block_bytes)
+      .status();
+}
+
 }  // namespace
 
 absl::StatusOr<Limit> ChoosePoolBlocks(const WorkerOptions& options,
@@ -80,6 +96,7 @@ absl::StatusOr<ServedModel> LoadServedModel(const WorkerOptions& options,
         "weights: expected one of file, int8 (got ", options.weights, ")"));
   }
   model_options.load.format = *format;
+  BATON_RETURN_IF_ERROR(CheckGivenPool(options, *file, *kv_type));
   LoadProgress progress(MonotonicNow());
   model_options.load.progress = [&progress](uint64_t done, uint64_t total) {
     const auto line = progress.Line(done, total, MonotonicNow());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/core_dumps.h"
+#include "common/base/host_port.h"
 #include "common/base/process_start.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_requests.h"
@@ -40,9 +41,17 @@ void ServeUntilShutdown(Worker& worker, RpcServer& server,
   } while (!requests.WaitAbove(0, MonotonicNow() + kHealthInterval));
 }
 
+// To be asked before the model is read, which takes long.
+absl::Status CheckListen(const std::string& text) {
+  BATON_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(text));
+  return address.port == 0 ? absl::OkStatus() : ListenError(address);
+}
+
 // Returns only when the worker cannot start.
 absl::Status Run(const WorkerOptions& options, const WorkerWiring& wiring,
                  ShutdownRequests& requests) {
+  BATON_RETURN_IF_ERROR(CheckListen(options.listen));
+  BATON_RETURN_IF_ERROR(CheckListen(options.admin));
   BATON_ASSIGN_OR_RETURN(WiredWorker wired, WireWorker(options, wiring));
   Worker* const worker = wired.worker.get();
   WorkerMetrics* const metrics = wired.metrics.get();

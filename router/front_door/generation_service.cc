@@ -213,7 +213,8 @@ grpc::ServerUnaryReactor* GenerationService::GetClusterInfo(
   if (status.ok()) status = ReadMessage(*request, &read);
   if (!status.ok()) return Reply(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  driver_->Describe([reactor, response](v1::GetClusterInfoResponse info) {
+  driver_->Describe([this, reactor, response](v1::GetClusterInfoResponse info) {
+    info.set_model(options_.policy.model_name);
     *response = WriteMessage(info);
     reactor->Finish(grpc::Status::OK);
   });

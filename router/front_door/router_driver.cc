@@ -94,7 +94,13 @@ void RouterDriver::Describe(
       *response.add_workers() = std::move(worker);
     }
     const RouterCounters counters = core_.counters();
+    const absl::Status ready = core_.Ready(MonotonicNow());
+    const bool draining = core_.draining();
     lock.unlock();
+    response.set_state(draining     ? "draining"
+                       : ready.ok() ? "ready"
+                                    : "unready");
+    if (!draining) response.set_detail(std::string(ready.message()));
     response.set_queued_requests(
         static_cast<uint32_t>(counters.waiting_requests));
     response.set_running_requests(static_cast<uint32_t>(

@@ -54,6 +54,7 @@ class RouterCore {
 
   // OK when new requests would be served; otherwise why not.
   absl::Status Ready(MonotonicTime now) const;
+  bool draining() const { return draining_; }
   RouterCounters counters() const;
   // State, hello, load and last error of every worker, by index.
   std::vector<v1::WorkerInfo> Workers() const;

@@ -113,7 +113,7 @@ TEST_F(BadConfigTest, RouterTellsEverythingAtOnce) {
       absl::StrCat(
           "listen: expected host:port (got \"127.0.0.1:70000\")\n"
           "policy: expected one of least_loaded, round_robin (got \"best\")\n"
-          "max-requests-per-client: expected integer in [1, 1e+06] (got "
+          "max-requests-per-client: expected integer in [1, 1000000] (got "
           "\"0\")\n"
           "max-unread-bytes: expected size like 512MiB (got \"10GBB\")\n"
           "slow-client-timeout: expected duration like 30s or 500ms (got "
@@ -215,6 +215,12 @@ TEST_F(BadConfigTest, Rows93And94Addresses) {
                 HasSubstr(absl::StrCat(
                     "cannot serve: ", used,
                     ": cannot listen: Address already in use (errno 98)")));
+    if (binary != kRouter) {
+      const Outcome early =
+          RunBinary(binary, {"--model=/nowhere", "--listen=" + used, other});
+      EXPECT_THAT(early.output, HasSubstr("Address already in use"))
+          << "before the model is read";
+    }
     const Outcome admin =
         with({"--listen=127.0.0.1:0", absl::StrCat("--admin=", used)});
     EXPECT_EQ(admin.status, 1);
@@ -227,6 +233,30 @@ TEST_F(BadConfigTest, Rows93And94Addresses) {
     EXPECT_THAT(open.output, HasSubstr("refused without --insecure"));
   }
   close(taken);
+}
+
+// A pool that is too small is told before the weights are read.
+TEST_F(BadConfigTest, PoolsThatHoldNoRequest) {
+  TinyModelOptions options;
+  options.untied = true;
+  options.poisoned_token = 100;  // the weights are not fit to be read
+  const auto model = WriteTinyModel(folder_, options);
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const char* binary : {kPrefill, kDecode}) {
+    const auto with = [&](const std::string& flag) {
+      return RunBinary(binary, {"--model", *model, flag});
+    };
+    EXPECT_THAT(with("--kv-blocks=15").output,
+                HasSubstr("kv-blocks: 15 blocks (--kv-blocks) hold 240 tokens, "
+                          "one request may have 256"));
+    EXPECT_THAT(with("--kv-pool=1").output,
+                HasSubstr("kv-pool: 1B (--kv-pool) hold no block of"));
+    EXPECT_THAT(with("--max-context=257 --kv-blocks=100").output,
+                HasSubstr("max-context: the model has 256 tokens (got 257)"));
+    const Outcome unread = with("--kv-blocks=16");
+    EXPECT_EQ(unread.status, 2) << unread.output;
+    EXPECT_THAT(unread.output, HasSubstr("NaN"));
+  }
 }
 
 TEST_F(BadConfigTest, ModelFilesThatAreNone) {

@@ -67,9 +67,13 @@ std::string FormatCluster(const v1::GetClusterInfoResponse& cluster,
                                               "KV TOKENS FREE", "RUNNING",
                                               "WAITING"}};
   rows.push_back({"router", Printable(cluster.router_id()), router_address,
-                  "ready", "-", StrCat(cluster.running_requests()),
+                  Printable(cluster.state()), "-",
+                  StrCat(cluster.running_requests()),
                   StrCat(cluster.queued_requests())});
   std::string errors;
+  if (!cluster.detail().empty()) {
+    StrAppend(&errors, router_address, ": ", Printable(cluster.detail()), "\n");
+  }
   for (const v1::WorkerInfo& worker : cluster.workers()) {
     rows.push_back({RoleName(worker.hello().role()),
                     Printable(worker.hello().worker_id()),
@@ -81,7 +85,8 @@ std::string FormatCluster(const v1::GetClusterInfoResponse& cluster,
                 Printable(worker.detail()), "\n");
     }
   }
-  return StrCat(FormatTable(rows), errors, FormatSpeeds(cluster));
+  return StrCat("MODEL  ", Printable(cluster.model()), "\n\n",
+                FormatTable(rows), errors, FormatSpeeds(cluster));
 }
 
 }  // namespace baton::cli

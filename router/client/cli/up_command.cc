@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "common/base/host_port.h"
 #include "common/base/ready_file.h"
 #include "common/base/shutdown_signals.h"
 #include "common/base/status_macros.h"
@@ -42,6 +43,9 @@ struct UpConfig {
   int prefill = 1;
   int decode = 1;
   std::string disaggregation = "auto";
+  std::string speculation;
+  std::string draft_model;
+  std::optional<Duration> tpot_target;
   std::string transport = "auto";
   std::string policy;
   std::string isa;
@@ -59,7 +63,10 @@ struct UpConfig {
 };
 
 void AddFlags(ConfigParser* parser, UpConfig* config) {
-  parser->AddString("model", &config->model, "GGUF file to serve");
+  parser->AddString("model", &config->model,
+                    StrCat("GGUF file to serve; default: ", kModelFile,
+                           " in the folder $BATON_MODEL_DIR, or where "
+                           "deploy/fetch-model.sh puts it"));
   parser->AddString("served-model-name", &config->served_model_name,
                     "what clients call it");
   parser->AddHostPort("listen", &config->listen, "where clients connect");
@@ -81,6 +88,14 @@ void AddFlags(ConfigParser* parser, UpConfig* config) {
   parser->AddChoice("disaggregation", &config->disaggregation,
                     {"never", "always", "auto"},
                     "when decode workers leave prompts to prefill workers");
+  parser->AddChoice("speculation", &config->speculation,
+                    {"off", "ngram", "suffix", "draft"},
+                    "where guesses of the next tokens come from");
+  parser->AddString("draft-model", &config->draft_model,
+                    "GGUF file of a smaller model that guesses");
+  parser->AddDuration("tpot-target", &config->tpot_target,
+                      "answers join a batch as long as its steps are predicted "
+                      "to end within this");
   parser->AddString("transport", &config->transport,
                     "how KV blocks travel between workers");
   parser->AddString("policy", &config->policy, "how the router picks workers");
@@ -227,6 +242,12 @@ LocalClusterOptions ToOptions(const UpConfig& config) {
   Append(&options.decode_flags, config.tls.FlagsFor(PeerRole::kDecode));
   options.decode_flags.push_back(
       StrCat("--disaggregation=", config.disaggregation));
+  AddUnlessEmpty(&options.decode_flags, "speculation", config.speculation);
+  AddUnlessEmpty(&options.decode_flags, "draft-model", config.draft_model);
+  if (config.tpot_target) {
+    options.decode_flags.push_back(
+        StrCat("--tpot-target=", FormatDuration(*config.tpot_target)));
+  }
   options.log_folder = config.log_dir;
   options.logs_to_stderr = config.verbose;
   options.drain_timeout = config.drain_timeout;
@@ -248,6 +269,11 @@ void PrintReady(const LocalCluster& cluster, const std::string& tls_dir) {
               cluster.router_admin().c_str());
   std::printf("Stop:           Ctrl-C (drains; twice ends at once)\n");
   std::fflush(stdout);
+}
+
+absl::Status CheckListen(const std::string& listen) {
+  BATON_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(listen));
+  return ListenError(address);
 }
 
 // Returns when the user wants to stop or the router has ended.
@@ -281,8 +307,21 @@ int RunUp(int argc, const char* const* argv) {
     return CheckPlainText("listen", config.listen, !config.tls.dir.empty(),
                           config.insecure);
   });
+  parser.AddCheck({"speculation", "draft-model"}, [&]() -> absl::Status {
+    if ((config.speculation == "draft") == !config.draft_model.empty()) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "draft-model: wanted with --speculation=draft, and only with that");
+  });
   parser.ParseOrExit(argc, argv);
   ClearVariables();
+  // Before the workers have read the model in vain.
+  if (absl::Status free = CheckListen(config.listen); !free.ok()) {
+    std::fprintf(stderr, "baton: listen: %s\n",
+                 std::string(free.message()).c_str());
+    return 1;
+  }
 
   std::atomic<int> interrupts = 0;
   ShutdownSignals signals([&](int) { ++interrupts; });

@@ -68,9 +68,11 @@ class Checks:
         assert '"Hello"' in pieces and '" world"' in pieces, pieces
 
     def check_status(self):
-        processes, speeds = (
+        model, processes, speeds = (
             [row.split() for row in table.splitlines()] for table in
             self.baton_run("status").stdout.split("\n\n"))
+        assert model[0][0] == "MODEL" and "SmolLM2" in model[0][1], model
+        assert processes[1][3] == "ready", processes
         assert [row[0] for row in processes] == [
             "ROLE", "router", "prefill", "decode"], processes
         assert [row[0] for row in speeds] == [
@@ -123,6 +125,19 @@ class Checks:
                 print(f"ok  {name[6:]}  {seconds:.2f} s", flush=True)
 
 
+def check_up_help(baton):
+    text = subprocess.run([baton, "up", "--help"], capture_output=True,
+                          text=True, timeout=60).stdout
+    for word in ("SmolLM2-135M-Instruct.Q4_1.gguf", "--speculation",
+                 "--draft-model", "--tpot-target"):
+        assert word in text, text
+    result = subprocess.run([baton, "up", "--speculation=draft"],
+                            capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2, result
+    assert "draft-model: wanted with --speculation=draft" in result.stderr
+    print("ok  up_help", flush=True)
+
+
 def check_port_in_use(baton, model, router):
     result = subprocess.run([baton, "up", f"--model={model}",
                              f"--listen={router}"], capture_output=True,
@@ -144,6 +159,7 @@ def main():
         cluster = Cluster(arguments.baton, model, work)
         try:
             Checks(arguments.baton, cluster.address).run()
+            check_up_help(arguments.baton)
             check_port_in_use(arguments.baton, model, cluster.address)
             status, left = cluster.stop()
             assert status == 0, f"baton up ended with {status}"

@@ -122,6 +122,13 @@ TEST_F(ConfigParserTest, LastFlagWinsAndNegativeNumbersAreValues) {
   EXPECT_EQ(top_k, -1);
 }
 
+TEST_F(ConfigParserTest, LimitsAreWrittenInFull) {
+  int blocks = 0;
+  parser_.AddInteger("blocks", &blocks, 1, 1 << 20, "blocks");
+  EXPECT_EQ(Errors({"--blocks=0"}),
+            "blocks: expected integer in [1, 1048576] (got \"0\")\n");
+}
+
 TEST_F(ConfigParserTest, ReportsAllErrorsAtOnce) {
   EXPECT_EQ(Errors({"--listen", "nowhere", "--kv-pool", "lots", "--threads",
                     "0", "--polcy", "x", "--top-p", "nan", "--policy", "best",

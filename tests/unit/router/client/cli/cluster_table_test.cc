@@ -8,6 +8,9 @@ namespace {
 TEST(FormatClusterTest, ShowsEveryProcessAndItsRoom) {
   v1::GetClusterInfoResponse cluster;
   cluster.set_router_id("router-a");
+  cluster.set_model("SmolLM2");
+  cluster.set_state("unready");
+  cluster.set_detail("no decode worker is ready");
   cluster.set_running_requests(2);
   cluster.set_queued_requests(1);
   v1::WorkerInfo* prefill = cluster.add_workers();
@@ -26,14 +29,16 @@ TEST(FormatClusterTest, ShowsEveryProcessAndItsRoom) {
   down->set_detail("connection refused");
   EXPECT_EQ(
       FormatCluster(cluster, "127.0.0.1:7000"),
-      "ROLE     ID         ADDRESS         STATE  KV TOKENS FREE  RUNNING  "
+      "MODEL  SmolLM2\n\n"
+      "ROLE     ID         ADDRESS         STATE    KV TOKENS FREE  RUNNING  "
       "WAITING\n"
-      "router   router-a   127.0.0.1:7000  ready               -        2      "
-      "  1\n"
-      "prefill  prefill-0  127.0.0.1:7001  ready   14,400/16,000        3      "
-      "  0\n"
-      "worker              127.0.0.1:7002  down                -        0      "
-      "  0\n"
+      "router   router-a   127.0.0.1:7000  unready               -        2    "
+      "    1\n"
+      "prefill  prefill-0  127.0.0.1:7001  ready     14,400/16,000        3    "
+      "    0\n"
+      "worker              127.0.0.1:7002  down                  -        0    "
+      "    0\n"
+      "127.0.0.1:7000: no decode worker is ready\n"
       "127.0.0.1:7002: connection refused\n");
 }
 
@@ -63,7 +68,7 @@ TEST(FormatClusterTest, ShowsWhatWorkersPredictOfTheirSteps) {
   odd->mutable_hello()->set_worker_id("odd");
   odd->mutable_load()->mutable_step_costs()->set_row(-1);
   const std::string table = FormatCluster(cluster, "127.0.0.1:7000");
-  EXPECT_EQ(table.substr(table.find("\n\n") + 2),
+  EXPECT_EQ(table.substr(table.rfind("\n\n") + 2),
             "ID         PREFILL TOKENS/S  DECODE BATCH  STEP MS  FREE ROWS  "
             "ERROR %\n"
             "decode-0                985             4     8.00        4.0  "
