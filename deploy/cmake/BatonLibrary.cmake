@@ -34,7 +34,8 @@ endfunction()
 #   A GoogleTest executable, registered with ctest as one test per binary. TSAN:
 #   it has threads of ours and is worth running under ThreadSanitizer (label
 #   tsan, target tsan_tests: tests/run.sh --preset tsan). What it shares with
-#   foreign libraries is not judged (tests/tsan.supp).
+#   foreign libraries is not judged (tests/tsan.supp). Its temporary files have a
+#   folder of their own: others run beside it.
 function(baton_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TSAN" "LABEL;TIMEOUT" "SRCS;DEPS")
   add_executable(${name} ${arg_SRCS})
@@ -50,13 +51,18 @@ function(baton_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/tmp/${name})
+  set(environment
+    "TEST_TMPDIR=set:${PROJECT_BINARY_DIR}/tests/tmp/${name}")
   if(arg_TSAN)
     list(APPEND arg_LABEL tsan)
     add_dependencies(tsan_tests ${name})
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
+    list(APPEND environment
       "TSAN_OPTIONS=set:ignore_noninstrumented_modules=1 \
 suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
   endif()
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT_MODIFICATION "${environment}")
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}"
     TIMEOUT ${arg_TIMEOUT})
 endfunction()

@@ -1,5 +1,8 @@
 #include "tests/support/gguf_writer.h"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -144,10 +147,14 @@ std::string GgufWriter::Serialize(const HeaderOverride& header) const {
 }
 
 absl::Status GgufWriter::WriteTo(const std::string& path) const {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  // A file of that name may be mapped by others, and stays as it is for them.
+  const std::string draft = absl::StrCat(path, ".", getpid());
+  std::ofstream out(draft, std::ios::binary | std::ios::trunc);
   out << Serialize();
   out.close();
-  if (!out) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  if (!out || std::rename(draft.c_str(), path.c_str()) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  }
   return absl::OkStatus();
 }
 
