@@ -72,15 +72,20 @@ void LoadClients::RunOne(uint64_t random) {
     return false;
   };
   const MonotonicTime start = MonotonicNow();
-  uint64_t kills = kills_[router];
+  uint64_t changes = changes_[router];
+  const auto changed = [&] {
+    return changes % 2 == 1 || changes_[router] != changes;
+  };
   Answer answer = RunRequest(cluster_->stub(router), planned.request, on_event,
                              options_.deadline);
+  const bool cut_off = !cancelled && changed() &&
+                       answer.status.code() == absl::StatusCode::kCancelled;
   // A router that is going says so before it takes a request: the other one
   // serves it.
-  if (answer.status.code() == absl::StatusCode::kUnavailable &&
+  if ((answer.status.code() == absl::StatusCode::kUnavailable || cut_off) &&
       answer.events == 0) {
     router = 1 - router;
-    kills = kills_[router];
+    changes = changes_[router];
     answer = RunRequest(cluster_->stub(router), planned.request, on_event,
                         options_.deadline);
     std::lock_guard lock(mutex_);
@@ -89,11 +94,11 @@ void LoadClients::RunOne(uint64_t random) {
   if (MonotonicNow() - start > 2 * options_.deadline + kGrace) {
     Fail("a request ended long after its deadline");
   }
-  Judge(planned, answer, cancelled, kills_[router] != kills);
+  Judge(planned, answer, cancelled, changed());
 }
 
 void LoadClients::Judge(const Planned& planned, const Answer& answer,
-                        bool cancelled, bool router_killed) {
+                        bool cancelled, bool router_changed) {
   if (answer.status.ok()) {
     if (absl::Status same = SameAnswer(answer, planned.answer); !same.ok()) {
       return Fail(same.ToString());
@@ -106,7 +111,7 @@ void LoadClients::Judge(const Planned& planned, const Answer& answer,
   std::unique_lock lock(mutex_);
   if (cancelled && answer.status.code() == absl::StatusCode::kCancelled) {
     ++counts_.cancelled;
-  } else if (router_killed &&
+  } else if (router_changed &&
              answer.status.code() == absl::StatusCode::kUnavailable) {
     ++counts_.lost_with_router;
   } else {

@@ -29,9 +29,11 @@ class LoadClients {
       ProcessCluster* cluster, const Options& options);
   ~LoadClients() { Stop(); }
 
-  // To be called right before a router is killed and when it serves again:
-  // requests at it then, and only those, may end with UNAVAILABLE.
-  void RouterChanges(int router) { ++kills_[router]; }
+  // To be called right before a router is killed or drained and when it serves
+  // again: requests at it then, and only those, may end with UNAVAILABLE, or
+  // before they began with CANCELLED, which is gRPC's word for calls that reach
+  // a server in the moment of its end.
+  void RouterChanges(int router) { ++changes_[router]; }
   // Lets every request end.
   void Stop();
 
@@ -57,14 +59,14 @@ class LoadClients {
   void Run(int client);
   void RunOne(uint64_t random);
   void Judge(const Planned& planned, const Answer& answer, bool cancelled,
-             bool router_killed);
+             bool router_changed);
   void Fail(const std::string& what);
 
   ProcessCluster* const cluster_;
   const Options options_;
   std::vector<Planned> planned_;
   std::atomic<bool> stop_ = false;
-  std::atomic<uint64_t> kills_[2] = {0, 0};
+  std::atomic<uint64_t> changes_[2] = {0, 0};  // odd: in one
   mutable std::mutex mutex_;
   Counts counts_;                      // mutex_
   std::vector<std::string> failures_;  // mutex_

@@ -59,9 +59,11 @@ TEST_F(RollingRestartTest, NoRequestFails) {
     EXPECT_EQ(Restart(processes.decode(i),
                       [&] { return processes.RestartDecode(i); }),
               absl::OkStatus());
+    (*clients)->RouterChanges(i);
     EXPECT_EQ(Restart(processes.router(i),
                       [&] { return processes.RestartRouter(i); }),
               absl::OkStatus());
+    (*clients)->RouterChanges(i);
   }
   (*clients)->Stop();
   const LoadClients::Counts counts = (*clients)->counts();
