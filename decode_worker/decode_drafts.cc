@@ -12,6 +12,16 @@ namespace {
 
 constexpr size_t kProposedPerRow = 4;
 
+DraftModelPlanner::Key DraftKey(const DecodeJob& job, const Branch& branch) {
+  return {job.id, branch.sequence->choice()};
+}
+
+DecodeBatch BatchOf(const std::vector<DraftOffer>& offers) {
+  DecodeBatch batch;
+  for (const DraftOffer& offer : offers) batch = batch.With(1, offer.position);
+  return batch;
+}
+
 }  // namespace
 
 Speculator& DecodeScheduler::SpeculatorOf(DecodeJob& job,
@@ -23,11 +33,6 @@ Speculator& DecodeScheduler::SpeculatorOf(DecodeJob& job,
     speculator = std::make_unique<Speculator>(drafting_);
   }
   return *speculator;
-}
-
-DraftModelPlanner::Key DecodeScheduler::DraftKey(const DecodeJob& job,
-                                                 const Branch& branch) {
-  return {job.id, branch.sequence->choice()};
 }
 
 void DecodeScheduler::PlanDrafts(StepPlan* plan) {
@@ -169,13 +174,7 @@ void DecodeScheduler::ReadForDrafts(std::vector<DraftOffer>* offers,
   });
 }
 
-DecodeBatch DecodeScheduler::BatchOf(const std::vector<DraftOffer>& offers) {
-  DecodeBatch batch;
-  for (const DraftOffer& offer : offers) batch = batch.With(1, offer.position);
-  return batch;
-}
-
-void DecodeScheduler::AddDraftRows(Row& row, const Branch& branch,
+void DecodeScheduler::AddDraftRows(StepRow& row, const Branch& branch,
                                    uint32_t count, PlannedSpan* span,
                                    StepPlan* plan) {
   row.drafts = count;
@@ -191,7 +190,7 @@ void DecodeScheduler::AddDraftRows(Row& row, const Branch& branch,
   span->blocks.insert(span->blocks.end(), begun, end);
 }
 
-void DecodeScheduler::JudgeDrafts(const Row& row, const SpanResult& result,
+void DecodeScheduler::JudgeDrafts(const StepRow& row, const SpanResult& result,
                                   size_t appended) {
   DecodeJob& job = jobs_.at(row.job);
   const Branch& branch = job.branches[row.branch];
@@ -222,7 +221,7 @@ void DecodeScheduler::JudgeDraftModel(const StepResult& result) {
   }
 }
 
-void DecodeScheduler::StopDrafts(const Row& row) {
+void DecodeScheduler::StopDrafts(const StepRow& row) {
   DecodeJob& job = jobs_.at(row.job);
   const Branch& branch = job.branches[row.branch];
   if (draft_model_.has_value()) {

@@ -26,6 +26,9 @@ DecodeOptions OptionsOf(const WorkerParts& parts,
   options.max_preemptions = settings.max_preemptions;
   options.length_quantile = settings.length_quantile;
   options.forced_preemptions = settings.forced_preemptions;
+  options.preempted_return = settings.preempted_return;
+  options.block_bytes = parts.memory->layout().block_bytes();
+  options.fingerprint = parts.model->fingerprint();
   options.transport = parts.transport->name();
   options.health = parts.health_options();
   options.costs = parts.costs;

@@ -19,6 +19,7 @@ struct DecodeSettings {
   Duration landing_timeout = std::chrono::seconds(120);
   uint32_t max_preemptions = 3;
   double length_quantile = 0.75;
+  PreemptedReturn preempted_return = PreemptedReturn::kAuto;
   uint32_t forced_preemptions = 0;  // tests only; see DecodeOptions
   SpeculationOptions speculation = {};
 };

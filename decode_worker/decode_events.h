@@ -21,6 +21,7 @@
 #include "common/worker/step_budget.h"
 #include "common/worker/worker_load.h"
 #include "decode_worker/decode_job.h"
+#include "decode_worker/return_choice.h"
 #include "decode_worker/speculation/speculation.h"
 #include "kv_transfer/transfer_core.h"
 #include "proto/decode.pb.h"
@@ -50,7 +51,10 @@ struct DecodeOptions {
   // For tests: every attempt loses its blocks after each of its first steps,
   // as often as this and max_preemptions say.
   uint32_t forced_preemptions = 0;
-  std::string transport;  // reported with landings
+  PreemptedReturn preempted_return = PreemptedReturn::kAuto;
+  uint64_t block_bytes = 0;  // of KV, for what a push is predicted to take
+  std::string fingerprint;   // 32 bytes, as the holders' of what is pushed
+  std::string transport;     // reported with landings
   ComputeHealth::Options health = {};
   // Of a step; none: not predicted. The scheduler learns in its own and leaves
   // none here.
@@ -93,6 +97,11 @@ struct DecodeCounters : WorkerCounters {
   uint32_t most_preemptions = 0;   // of one attempt
   uint64_t landings_given_up = 0;  // their blocks were needed for growth
   uint64_t given_up = 0;           // attempts that waited for blocks too long
+  // Preempted attempts that came back, by a push or computed again.
+  uint64_t pushed_returns = 0, recomputed_returns = 0;
+  uint64_t fetched_blocks = 0, fetched_bytes = 0;
+  uint64_t failed_fetches = 0;   // what was asked for did not come in time
+  uint64_t refused_fetches = 0;  // nobody holds it
 };
 
 struct DecodeKind {

@@ -20,19 +20,6 @@ bool Foretold(const SequenceParams& params) {
 
 }  // namespace
 
-uint32_t DecodeScheduler::HeldBlocks(const DecodeJob& job) const {
-  size_t blocks = job.reserve.size();
-  if (job.context_use.has_value()) blocks += job.context.size();
-  for (const Branch& branch : job.branches) {
-    blocks += branch.blocks.size();
-    const bool shares = &branch != &job.branches.front() &&
-                        job.demand.shared > 0 && !branch.blocks.empty() &&
-                        branch.blocks[0] == job.branches[0].blocks[0];
-    if (shares) blocks -= job.demand.shared;
-  }
-  return static_cast<uint32_t>(blocks);
-}
-
 uint32_t DecodeScheduler::AllowedPeak() const {
   return pool_.size() - (pool_.size() + kReserveShare - 1) / kReserveShare;
 }
@@ -40,9 +27,9 @@ uint32_t DecodeScheduler::AllowedPeak() const {
 bool DecodeScheduler::FitsWithout(const DecodeJob& job,
                                   absl::Span<DecodeJob* const> gone) const {
   uint32_t free = pool_.ledger().free;
-  for (const DecodeJob* other : gone) free += HeldBlocks(*other);
+  for (const DecodeJob* other : gone) free += other->HeldBlocks();
   // Alone everything fits: no request needs more than the pool.
-  return ReturnBlocks(job) <= free &&
+  return job.ReturnBlocks() <= free &&
          (free == pool_.size() || PredictedPeak(&job, gone) <= AllowedPeak());
 }
 
@@ -52,9 +39,12 @@ uint64_t DecodeScheduler::PredictedPeak(
   for (const auto& [id, job] : jobs_) {
     if (std::find(gone.begin(), gone.end(), &job) != gone.end()) continue;
     if (job.phase == Phase::kClosing) {
-      demand.AddHeld(HeldBlocks(job), kForGood);
-    } else if (job.phase != Phase::kPreempted) {
-      AddDemand(job, &demand);
+      demand.AddHeld(job.HeldBlocks(), kForGood);
+      continue;
+    }
+    if (job.phase != Phase::kPreempted) AddDemand(job, &demand);
+    if (job.phase != Phase::kFetching) {
+      demand.AddHeld(job.QuarantinedBlocks(), kForGood);
     }
   }
   demand.AddHeld(static_cast<uint32_t>(probe_.size()), 1);
@@ -68,7 +58,7 @@ void DecodeScheduler::AddDemand(const DecodeJob& job,
   auto add = [&](const Sequence& choice, uint64_t rows) {
     const uint32_t steps = StepsLeft(choice, rows);
     longest = std::max(longest, steps);
-    if (Reserved(job)) return;
+    if (job.reserved) return;
     demand->AddChoice(static_cast<uint32_t>(rows), steps, job.demand.shared);
   };
   for (const Branch& branch : job.branches) {
@@ -79,7 +69,7 @@ void DecodeScheduler::AddDemand(const DecodeJob& job,
       add(choice, job.request.context_tokens);
     }
   }
-  demand->AddHeld(Reserved(job) ? ReturnBlocks(job) : job.demand.shared,
+  demand->AddHeld(job.reserved ? job.ReturnBlocks() : job.demand.shared,
                   longest);
 }
 

@@ -37,9 +37,11 @@ void DecodeScheduler::GrowTables() {
       // Nobody gives way in vain.
       uint32_t reach =
           pool_.ledger().free + pool_.ledger()[BlockUse::kQuarantine];
-      for (const DecodeJob* victim : victims) reach += HeldBlocks(*victim);
+      for (const DecodeJob* victim : victims) {
+        reach += victim->HeldBlocks() - victim->QuarantinedBlocks();
+      }
       for (const DecodeJob* lands : LandingsFor(*job)) {
-        reach += HeldBlocks(*lands);
+        reach += lands->HeldBlocks();
       }
       for (DecodeJob* victim : victims) {
         if (pool_.ledger().free >= missing || reach < missing) break;
@@ -94,10 +96,10 @@ bool DecodeScheduler::GivesWay(const DecodeJob& other,
 std::vector<DecodeJob*> DecodeScheduler::VictimsFor(const DecodeJob& job) {
   std::vector<DecodeJob*> victims;
   for (auto& [id, other] : jobs_) {
-    const bool holds = other.phase == Phase::kReady ||
-                       other.phase == Phase::kPrefilling ||
-                       other.phase == Phase::kDecoding;
-    if (holds && !Reserved(other) && GivesWay(other, job)) {
+    const bool holds =
+        other.phase == Phase::kReady || other.phase == Phase::kFetching ||
+        other.phase == Phase::kPrefilling || other.phase == Phase::kDecoding;
+    if (holds && !other.reserved && GivesWay(other, job)) {
       victims.push_back(&other);
     }
   }
@@ -136,6 +138,8 @@ void DecodeScheduler::CloseLanding(DecodeJob& landing) {
 void DecodeScheduler::Preempt(DecodeJob& job) {
   BATON_CHECK(!job.in_step);
   ++job.preemptions;
+  job.reserved = job.preemptions >= options_.max_preemptions &&
+                 !BATON_MUTANT("preemption_unbounded");
   ++counters_.preemptions;
   counters_.most_preemptions =
       std::max(counters_.most_preemptions, job.preemptions);
@@ -143,6 +147,7 @@ void DecodeScheduler::Preempt(DecodeJob& job) {
   job.phase = Phase::kPreempted;
   job.covered = job.own_rows = false;
   if (BATON_MUTANT("preempted_keeps_blocks")) return;
+  if (job.fetch.has_value()) GiveUpFetch(job);
   ReleaseBlocks(job.context, &job.context_use);
   ReleaseTables(job);
   BATON_FAILPOINT("decode.preempt");
@@ -150,7 +155,7 @@ void DecodeScheduler::Preempt(DecodeJob& job) {
 
 void DecodeScheduler::ForcePreemptions() {
   for (auto& [id, job] : jobs_) {
-    if (job.phase == Phase::kDecoding && !Reserved(job) &&
+    if (job.phase == Phase::kDecoding && !job.reserved &&
         job.preemptions < std::min(options_.forced_preemptions, job.steps)) {
       Preempt(job);
     }

@@ -12,6 +12,21 @@ void RaiseTo(prometheus::Counter& counter, uint64_t total) {
   if (missing > 0) counter.Increment(missing);
 }
 
+prometheus::Counter& Returns(Metrics* metrics, const std::string& way) {
+  return metrics->AddCounter(
+      "baton_preempted_returns_total",
+      "Preempted attempts that got their KV back, pushed or computed again",
+      {{"way", way}});
+}
+
+prometheus::Counter& FailedFetches(Metrics* metrics, const std::string& why) {
+  return metrics->AddCounter(
+      "baton_failed_fetches_total",
+      "Attempts whose KV was asked for and computed again after all: nobody "
+      "held it, or it did not come in time",
+      {{"reason", why}});
+}
+
 }  // namespace
 
 DecodeMetrics::DecodeMetrics(Metrics* metrics)
@@ -25,6 +40,15 @@ DecodeMetrics::DecodeMetrics(Metrics* metrics)
       recomputed_tokens_(metrics->AddCounter(
           "baton_recomputed_tokens_total",
           "Tokens computed once more for preempted attempts")),
+      pushed_returns_(Returns(metrics, "push")),
+      recomputed_returns_(Returns(metrics, "recompute")),
+      fetched_blocks_(metrics->AddCounter(
+          "baton_fetched_blocks_total",
+          "KV blocks that holders pushed to preempted attempts")),
+      fetched_bytes_(metrics->AddCounter("baton_fetched_bytes_total",
+                                         "The same in bytes")),
+      failed_fetches_(FailedFetches(metrics, "failed")),
+      refused_fetches_(FailedFetches(metrics, "refused")),
       predicted_peak_(metrics->AddGauge(
           "baton_kv_blocks_predicted_peak",
           "Most KV blocks that what was accepted is predicted to use at one "
@@ -36,6 +60,12 @@ void DecodeMetrics::Publish(const DecodeScheduler& scheduler,
   RaiseTo(preemptions_, counters.preemptions);
   RaiseTo(given_up_, counters.landings_given_up + counters.given_up);
   RaiseTo(recomputed_tokens_, counters.recomputed_tokens);
+  RaiseTo(pushed_returns_, counters.pushed_returns);
+  RaiseTo(recomputed_returns_, counters.recomputed_returns);
+  RaiseTo(fetched_blocks_, counters.fetched_blocks);
+  RaiseTo(fetched_bytes_, counters.fetched_bytes);
+  RaiseTo(failed_fetches_, counters.failed_fetches);
+  RaiseTo(refused_fetches_, counters.refused_fetches);
   const uint64_t peak = scheduler.predicted_peak();
   predicted_peak_.Set(static_cast<double>(peak));
   if (counters.preemptions == logged_ || now < next_line_) return;

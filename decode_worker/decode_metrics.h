@@ -23,6 +23,12 @@ class DecodeMetrics {
   prometheus::Counter& preemptions_;
   prometheus::Counter& given_up_;
   prometheus::Counter& recomputed_tokens_;
+  prometheus::Counter& pushed_returns_;
+  prometheus::Counter& recomputed_returns_;
+  prometheus::Counter& fetched_blocks_;
+  prometheus::Counter& fetched_bytes_;
+  prometheus::Counter& failed_fetches_;
+  prometheus::Counter& refused_fetches_;
   prometheus::Gauge& predicted_peak_;
   uint64_t logged_ = 0;  // preemptions
   MonotonicTime next_line_;

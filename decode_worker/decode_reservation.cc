@@ -177,8 +177,12 @@ void DecodeScheduler::Release(SessionId session, AttemptId attempt) {
   Close(*job);
 }
 
-void DecodeScheduler::On(LandingOpened event, MonotonicTime) {
+void DecodeScheduler::On(LandingOpened event, MonotonicTime now) {
   DecodeJob& job = jobs_.at(event.job);
+  if (job.fetch.has_value()) {
+    OnFetchOpened(job, std::move(event), now);
+    return;
+  }
   const bool closing = job.phase == Phase::kClosing;
   BATON_CHECK(closing || job.phase == Phase::kOpening);
   if (!event.ticket.ok()) {
@@ -208,10 +212,16 @@ void DecodeScheduler::On(LandingOpened event, MonotonicTime) {
 }
 
 void DecodeScheduler::On(transfer::TransferEvent event, MonotonicTime now) {
-  auto find = [this](LandingId landing) -> DecodeJob* {
+  // Null also if what lands is fetched: then all is done.
+  auto find = [&](LandingId landing) -> DecodeJob* {
     auto it = landings_.find(landing);
-    if (it != landings_.end()) return &jobs_.at(it->second);
-    ++counters_.stale_messages;
+    if (it == landings_.end()) {
+      ++counters_.stale_messages;
+      return nullptr;
+    }
+    DecodeJob& job = jobs_.at(it->second);
+    if (!job.fetch.has_value() || job.fetch->landing != landing) return &job;
+    OnFetchEvent(job, event, now);
     return nullptr;
   };
   if (auto* verified = std::get_if<transfer::LandingVerified>(&event)) {

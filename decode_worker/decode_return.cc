@@ -13,8 +13,10 @@ namespace baton::decode {
 std::vector<DecodeJob*> DecodeScheduler::Waiting() {
   std::vector<DecodeJob*> waiting;
   for (auto& [id, job] : jobs_) {
-    const bool uncovered = job.phase == Phase::kDecoding && !job.covered;
-    if (uncovered || job.phase == Phase::kPreempted) waiting.push_back(&job);
+    const bool waits = job.phase == Phase::kPreempted ||
+                       (job.phase == Phase::kDecoding && !job.covered) ||
+                       (job.phase == Phase::kFetching && !job.fetching());
+    if (waits) waiting.push_back(&job);
   }
   std::sort(waiting.begin(), waiting.end(),
             [](auto* a, auto* b) { return a->rank() < b->rank(); });
@@ -25,7 +27,7 @@ void DecodeScheduler::ReturnPreempted(MonotonicTime now) {
   for (DecodeJob* job : Waiting()) {
     // What comes free is for whoever ranks first.
     if (job->phase == Phase::kDecoding) return;
-    if (WaitsForBatch(*job)) continue;
+    if (job->phase == Phase::kFetching || WaitsForBatch(*job)) continue;
     if (!FitsWithout(*job, {})) MakeRoom(*job);
     if (!FitsWithout(*job, {})) return;
     Return(*job, now);
@@ -57,12 +59,13 @@ void DecodeScheduler::MakeRoom(const DecodeJob& job) {
 bool DecodeScheduler::EndStandstill(MonotonicTime now) {
   const std::vector<DecodeJob*> waiting = Waiting();
   waiting_ = static_cast<uint32_t>(waiting.size());
-  if (!step_.empty() || waiting.empty()) {
+  // A push comes, or is given up, in time.
+  if (!step_.empty() || waiting.empty() || fetching() > 0) {
     standstill_ = kNever;
     return false;
   }
   for (DecodeJob* job : waiting) {
-    if (WaitsForBatch(*job)) continue;
+    if (job->phase == Phase::kFetching || WaitsForBatch(*job)) continue;
     if (job->phase == Phase::kPreempted) CloseLandingsToReturn(*job);
     break;
   }
@@ -71,8 +74,14 @@ bool DecodeScheduler::EndStandstill(MonotonicTime now) {
   // The last that holds blocks: whoever fails without any makes no room.
   const auto holder = std::find_if(
       waiting.rbegin(), waiting.rend(),
-      [this](const DecodeJob* job) { return HeldBlocks(*job) > 0; });
-  if (holder == waiting.rend()) standstill_ = now + options_.block_patience;
+      [this](const DecodeJob* job) { return job->HeldBlocks() > 0; });
+  // One at a time where that makes no room, or not the room that is wanted.
+  const bool helps =
+      holder != waiting.rend() &&
+      std::none_of(waiting.begin(), waiting.end(), [](const DecodeJob* job) {
+        return job->phase == Phase::kFetching;
+      });
+  if (!helps) standstill_ = now + options_.block_patience;
   ++counters_.given_up;
   Close(holder == waiting.rend() ? *waiting.back() : **holder,
         absl::ResourceExhaustedError(StrCat("blocks: none came free for ",
@@ -83,9 +92,13 @@ bool DecodeScheduler::EndStandstill(MonotonicTime now) {
 }
 
 void DecodeScheduler::CloseLandingsToReturn(const DecodeJob& job) {
-  std::vector<DecodeJob*> others;
+  std::vector<DecodeJob*>
+      others;  // first those whose blocks come by themselves
   for (auto& [id, other] : jobs_) {
-    if (other.phase == Phase::kClosing) others.push_back(&other);
+    const bool leaves =
+        other.phase == Phase::kClosing ||
+        (other.phase == Phase::kPreempted && other.fetch.has_value());
+    if (leaves) others.push_back(&other);
   }
   const std::vector<DecodeJob*> victims = VictimsFor(job);
   others.insert(others.end(), victims.begin(), victims.end());
@@ -98,52 +111,49 @@ void DecodeScheduler::CloseLandingsToReturn(const DecodeJob& job) {
   }
 }
 
-uint32_t DecodeScheduler::ReturnBlocks(const DecodeJob& job) const {
-  const BlockDemand& demand = job.demand;
-  if (!job.branched) {
-    return Reserved(job) ? demand.total() : demand.context;
-  }
-  uint32_t blocks = demand.shared;
-  for (const Branch& branch : job.branches) blocks += OwnBlocks(job, branch);
-  return blocks;
-}
-
-uint32_t DecodeScheduler::OwnBlocks(const DecodeJob& job,
-                                    const Branch& branch) const {
-  return (Reserved(job) ? job.demand.per_choice
-                        : BlocksFor(branch.sequence->length())) -
-         job.demand.shared;
-}
-
 void DecodeScheduler::Return(DecodeJob& job, MonotonicTime now) {
-  auto blocks = pool_.Acquire(ReturnBlocks(job), BlockUse::kRunning);
-  BATON_CHECK(blocks.ok());
+  const uint32_t wanted = job.ReturnBlocks();
   if (!job.joined()) job.queue_ms = Milliseconds(now - job.ready);
-  job.phase = Phase::kPrefilling;
-  const BlockDemand& demand = job.demand;
-  uint32_t rows = job.request.context_tokens;
+  if (Fetches(job, now)) {
+    auto own = pool_.Acquire(wanted - job.demand.shared, BlockUse::kRunning);
+    auto pushed = pool_.Acquire(job.demand.shared, BlockUse::kLanding);
+    BATON_CHECK(own.ok() && pushed.ok());
+    job.TakeOwnBlocks(*own);
+    Fetch(job, *std::move(pushed), now);
+    return;
+  }
+  auto blocks = pool_.Acquire(wanted, BlockUse::kRunning);
+  BATON_CHECK(blocks.ok());
+  ++counters_.recomputed_returns;
   if (!job.branched) {
+    job.phase = Phase::kPrefilling;
     if (!job.joined()) job.prefill_started = now;
-    const auto growth = blocks->begin() + demand.context;
+    const auto growth = blocks->begin() + job.demand.context;
     job.context.assign(blocks->begin(), growth);
     job.context_use = BlockUse::kRunning;
     job.reserve.assign(growth, blocks->end());
-    chunks_.Add(job.id, rows);
+    chunks_.Add(job.id, job.request.context_tokens);
     return;
   }
+  const absl::Span<const BlockRef> all(*blocks);
+  job.TakeOwnBlocks(all.subspan(job.demand.shared));
+  job.TakeSharedBlocks(all.first(job.demand.shared));
+  Recompute(job, 0, now);
+}
+
+void DecodeScheduler::Recompute(DecodeJob& job, uint32_t first,
+                                MonotonicTime now) {
+  job.phase = Phase::kPrefilling;
+  uint32_t end = job.request.context_tokens;
   if (job.branches.size() == 1) {
-    rows = static_cast<uint32_t>(job.branches[0].sequence->length() - 1);
+    end = static_cast<uint32_t>(job.branches[0].sequence->length() - 1);
   }
-  // The others share the context's blocks when it is there again.
-  auto next = blocks->begin();
-  for (Branch& branch : job.branches) {
-    const auto begin = next;
-    if (&branch == &job.branches.front()) next += demand.shared;
-    next += OwnBlocks(job, branch);
-    branch.blocks.assign(begin, next);
+  if (BATON_MUTANT("recompute_misses_a_row") && end > 1) --end;
+  if (end > first) {
+    chunks_.Add(job.id, end - first, first);
+  } else {
+    EndRecompute(job, now);
   }
-  if (BATON_MUTANT("recompute_misses_a_row") && rows > 1) --rows;
-  chunks_.Add(job.id, rows);
 }
 
 void DecodeScheduler::PlanRecompute(DecodeJob& job,

@@ -25,6 +25,7 @@ DecodeScheduler::DecodeScheduler(DecodeOptions options)
       options_(std::move(options)),
       cap_(options_.tpot_target, options_.max_sequences),
       lengths_(options_.length_quantile),
+      return_choice_(options_.preempted_return, options_.block_patience / 2),
       drafting_(MakeDrafting(options_.speculation)) {
   if (options_.speculation.draft_model.has_value()) {
     draft_model_.emplace(options_.epoch, *options_.speculation.draft_model);
@@ -52,6 +53,8 @@ void DecodeScheduler::On(CommandReceived event, MonotonicTime now) {
     Serve(event.session, command.serve(), now);
   } else if (command.has_release()) {
     Release(event.session, AttemptId(command.release().attempt_id()));
+  } else if (command.has_push_refused()) {
+    On(event.session, command.push_refused(), now);
   } else {
     ++counters_.stale_messages;
   }
@@ -74,6 +77,7 @@ void DecodeScheduler::Close(DecodeJob& job, const absl::Status& failure,
       actions_.emplace_back(CancelLanding{*job.landing});
     }
   }
+  if (job.fetch.has_value()) GiveUpFetch(job);
   job.phase = Phase::kClosing;
   GiveBackBlocks(job);
   EraseIfOver(job);
@@ -101,7 +105,7 @@ void DecodeScheduler::ReleaseTables(DecodeJob& job) {
 
 void DecodeScheduler::EraseIfOver(DecodeJob& job) {
   if (job.phase == Phase::kClosing && !job.in_step &&
-      !job.context_use.has_value()) {
+      !job.context_use.has_value() && !job.fetch.has_value()) {
     jobs_.Erase(job.id);
   }
 }

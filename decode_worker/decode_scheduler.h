@@ -25,6 +25,7 @@
 #include "decode_worker/decode_job.h"
 #include "decode_worker/output_lengths.h"
 #include "decode_worker/peak_demand.h"
+#include "decode_worker/return_choice.h"
 #include "decode_worker/speculation/draft_model_planner.h"
 #include "decode_worker/speculation/speculation.h"
 #include "decode_worker/speculation/speculation_control.h"
@@ -37,11 +38,11 @@ namespace baton::decode {
 // step, when blocks are given back. Attempts are accepted as long as the peak
 // of what all are predicted to need fits the pool. A choice that finds no free
 // block takes those of who ranks last (rank: priority band, then age), running
-// ones, which are computed again before lower rank runs, then landings, which
-// fail. Nobody waits for ever: who ranks first needs at most the pool, those
-// preempted max_preemptions times hold all they need, and who waits for
-// landings of higher rank alone fails in time. Pure: single-threaded, no clock,
-// no memory.
+// ones, which come back before lower rank runs, pushed by a holder or computed
+// again, then landings, which fail. Nobody waits for ever: who ranks first
+// needs at most the pool, those preempted max_preemptions times hold all they
+// need, and who waits for landings of higher rank alone fails in time. Pure:
+// single-threaded, no clock, no memory.
 class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
  public:
   using Event = decode::Event;
@@ -56,6 +57,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   }
 
   uint32_t waiting() const { return waiting_; }  // attempts, for blocks
+  uint32_t fetching() const;  // attempts, for what a holder pushes
   // Most blocks in use at one time from now on, as of the last event.
   uint64_t predicted_peak() const {
     return jobs_.empty() ? 0 : predicted_peak_;
@@ -73,14 +75,6 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   using Phase = DecodeJob::Phase;
   using AttemptScheduler::Close;
   using AttemptScheduler::On;
-  // What one span of the step in flight belongs to.
-  struct Row {
-    JobId job;
-    size_t branch = 0;  // when prefill_tokens == 0
-    uint32_t prefill_tokens = 0;
-    bool prefill_ends = false;
-    uint32_t drafts = 0;  // at most
-  };
 
   void On(CommandReceived event, MonotonicTime now);
   void On(StepDone event, MonotonicTime now);
@@ -142,16 +136,22 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   bool EndStandstill(MonotonicTime now);
   void CloseLandingsToReturn(const DecodeJob& job);
   void Return(DecodeJob& job, MonotonicTime now);
-  // Nothing is taken from it any more, it has all it can need.
-  bool Reserved(const DecodeJob& job) const {
-    return job.preemptions >= options_.max_preemptions &&
-           !BATON_MUTANT("preemption_unbounded");
-  }
-  uint32_t ReturnBlocks(const DecodeJob& job) const;  // to be taken by Return
-  uint32_t OwnBlocks(const DecodeJob& job, const Branch& branch) const;
+  // From position `first` on: what of the context is missing, then own rows.
+  void Recompute(DecodeJob& job, uint32_t first, MonotonicTime now);
+
+  // Blocks that a holder pushes back: decode_fetch.cc.
+  bool Fetches(const DecodeJob& job, MonotonicTime now) const;
+  void Fetch(DecodeJob& job, std::vector<BlockRef> blocks, MonotonicTime now);
+  void OnFetchOpened(DecodeJob& job, LandingOpened event, MonotonicTime now);
+  void OnFetchEvent(DecodeJob& job, const transfer::TransferEvent& event,
+                    MonotonicTime now);
+  void On(SessionId session, const v1::PushRefused& refused, MonotonicTime now);
+  void FailFetch(const DecodeJob& job, MonotonicTime now);  // is noted
+  void GiveUpFetch(DecodeJob& job);
+  // It is over: the attempt goes on, if it still waits for the blocks.
+  void EndFetch(DecodeJob& job, bool arrived, MonotonicTime now);
 
   // Forecast: decode_forecast.cc.
-  uint32_t HeldBlocks(const DecodeJob& job) const;
   // With the blocks that it takes first and at the predicted peak, once those
   // that are `gone` hold none.
   bool FitsWithout(const DecodeJob& job,
@@ -176,9 +176,9 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // Adds a span over `count` rows of a branch from position `first` on.
   PlannedSpan& PlanRows(DecodeJob& job, size_t branch, uint32_t first,
                         uint32_t count, StepPlan* plan);
-  absl::Status TakeResult(const Row& row, SpanResult result, MonotonicTime now,
-                          v1::StepTokens* tokens);
-  void TakeDecoded(const Row& row, const SpanResult& result,
+  absl::Status TakeResult(const StepRow& row, SpanResult result,
+                          MonotonicTime now, v1::StepTokens* tokens);
+  void TakeDecoded(const StepRow& row, const SpanResult& result,
                    v1::StepTokens* tokens);
   void EndRecompute(DecodeJob& job, MonotonicTime now);
   void AppendDraw(DecodeJob& job, Sequence* sequence,
@@ -198,23 +198,21 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   std::vector<uint32_t> DraftCounts(const StepPlan& plan,
                                     const std::vector<DraftOffer>& offers,
                                     const DraftPasses& draft) const;
-  static DecodeBatch BatchOf(const std::vector<DraftOffer>& offers);
   void BeginDraftStep(const StepPlan& plan,
                       const std::vector<DraftOffer>& offers);
   // Has the draft model read for the choices for which it would guess
   // (`offers`); takes away the offers of those that it cannot guess for yet.
   void ReadForDrafts(std::vector<DraftOffer>* offers, StepPlan* plan);
   // Blocks for the rows of `count` guesses behind a decode row.
-  void AddDraftRows(Row& row, const Branch& branch, uint32_t count,
+  void AddDraftRows(StepRow& row, const Branch& branch, uint32_t count,
                     PlannedSpan* span, StepPlan* plan);
   Speculator& SpeculatorOf(DecodeJob& job, const Branch& branch);
-  static DraftModelPlanner::Key DraftKey(const DecodeJob& job,
-                                         const Branch& branch);
   // What became of a decode row with or without guesses, of whose tokens so
   // many were appended.
-  void JudgeDrafts(const Row& row, const SpanResult& result, size_t appended);
+  void JudgeDrafts(const StepRow& row, const SpanResult& result,
+                   size_t appended);
   void JudgeDraftModel(const StepResult& result);
-  void StopDrafts(const Row& row);  // of the choice, for good
+  void StopDrafts(const StepRow& row);  // of the choice, for good
   void ForgetEndedDrafts();
 
   void Close(Job& job, const absl::Status& failure, bool retryable,
@@ -234,10 +232,11 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   const BatchCap cap_;
   absl::flat_hash_map<LandingId, JobId> landings_;  // not over
   ChunkPlanner chunks_;
-  std::vector<Row> step_;   // of the step in flight
-  uint32_t sequences_ = 0;  // choices accepted and not ended
+  std::vector<StepRow> step_;  // of the step in flight
+  uint32_t sequences_ = 0;     // choices accepted and not ended
   OutputLengths lengths_;
   AdmissionTurn turn_;
+  ReturnChoice return_choice_;
   const std::shared_ptr<Drafting> drafting_;  // null: nothing like it guesses
   std::optional<DraftModelPlanner> draft_model_;
   uint32_t waiting_ = 0;  // attempts preempted or without their next block

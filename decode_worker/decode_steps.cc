@@ -28,7 +28,8 @@ void DecodeScheduler::JoinReady(MonotonicTime now) {
 bool DecodeScheduler::BatchRuns() const {
   return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
     const DecodeJob& job = entry.second;
-    return job.phase == Phase::kPrefilling || job.phase == Phase::kDecoding ||
+    return job.phase == Phase::kFetching || job.phase == Phase::kPrefilling ||
+           job.phase == Phase::kDecoding ||
            (job.phase == Phase::kPreempted && job.joined());
   });
 }
@@ -116,7 +117,7 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
   if (!EndStep(event, now)) return;
   BATON_CHECK(event.result.spans.size() == step_.size());
   JudgeDraftModel(event.result);
-  const std::vector<Row> step = std::exchange(step_, {});
+  const std::vector<StepRow> step = std::exchange(step_, {});
   std::map<SessionId, v1::StepTokens> tokens;
   std::map<JobId, absl::Status> touched;  // and the first failure
   std::set<JobId> retried;                // a guess may have broken a span
@@ -161,7 +162,7 @@ void DecodeScheduler::On(StepDone event, MonotonicTime now) {
   health_.Judge(drawn, broken, why, now);
 }
 
-absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
+absl::Status DecodeScheduler::TakeResult(const StepRow& row, SpanResult result,
                                          MonotonicTime now,
                                          v1::StepTokens* tokens) {
   if (!result.status.ok()) return result.status;
@@ -192,7 +193,7 @@ absl::Status DecodeScheduler::TakeResult(const Row& row, SpanResult result,
   return absl::OkStatus();
 }
 
-void DecodeScheduler::TakeDecoded(const Row& row, const SpanResult& result,
+void DecodeScheduler::TakeDecoded(const StepRow& row, const SpanResult& result,
                                   v1::StepTokens* tokens) {
   DecodeJob& job = jobs_.at(row.job);
   Sequence* const sequence = job.branches[row.branch].sequence;

@@ -26,6 +26,7 @@ struct DecodeWorkerOptions : WorkerOptions {
   std::string disaggregation = "auto";
   uint32_t local_prefill_max_tokens = 64;
   std::string batching = "continuous";
+  std::string preempted_return = "auto";
   decode::SpeculationFlags speculation;
   decode::DecodeSettings settings;
 
@@ -55,6 +56,11 @@ struct DecodeWorkerOptions : WorkerOptions {
     parser->AddInteger("max-preemptions", &settings.max_preemptions, 1, 100,
                        "how often an answer may lose its KV to others when the "
                        "pool is full; then it keeps all it can need");
+    parser->AddChoice("preempted-return", &preempted_return,
+                      {"auto", "recompute", "push"},
+                      "how the KV of an answer that lost it comes back: "
+                      "pushed once more by a prefill worker that still holds "
+                      "it, or computed again");
     parser->AddReal("length-quantile", &settings.length_quantile, 0, 1,
                     "share of answers that shall be no longer than is planned "
                     "for them; 1 = plan for max_tokens");
@@ -72,6 +78,12 @@ v1::Disaggregation ModeOf(const std::string& name) {
   return v1::DISAGGREGATION_AUTO;
 }
 
+decode::PreemptedReturn ReturnOf(const std::string& name) {
+  if (name == "recompute") return decode::PreemptedReturn::kRecompute;
+  if (name == "push") return decode::PreemptedReturn::kPush;
+  return decode::PreemptedReturn::kAuto;
+}
+
 int Main(int argc, char** argv) {
   DecodeWorkerOptions options;
   ConfigParser parser("baton-decode-worker",
@@ -84,6 +96,7 @@ int Main(int argc, char** argv) {
   options.settings.batching = options.batching == "static"
                                   ? decode::Batching::kStatic
                                   : decode::Batching::kContinuous;
+  options.settings.preempted_return = ReturnOf(options.preempted_return);
 
   WorkerWiring wiring;
   wiring.role = v1::WORKER_ROLE_DECODE;

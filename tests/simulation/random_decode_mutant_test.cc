@@ -30,8 +30,8 @@ INSTANTIATE_TEST_SUITE_P(
     Pool, RandomDecodeMutantTest,
     testing::Values("preempted_keeps_blocks", "recompute_misses_a_row",
                     "preemption_unbounded", "draft_block_not_cleared",
-                    "draft_kv_not_rolled_back", "no_quarantine",
-                    "ledger_not_restored"),
+                    "draft_kv_not_rolled_back", "fetched_tail_not_recomputed",
+                    "no_quarantine", "ledger_not_restored"),
     [](const auto& mutant) { return mutant.param; });
 
 TEST(RandomDecodeNoMutantTest, WithoutOneTheSameHistoriesPass) {

@@ -25,7 +25,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomDecodeTest, testing::Range(1, 43));
 
 // What a history must have in it, over all seeds, to prove anything.
 TEST(RandomDecodeCoverage, PreemptsAndGuessesTogether) {
-  uint64_t both = 0, unforced = 0, landed = 0;
+  uint64_t both = 0, unforced = 0, landed = 0, pushed = 0, refused = 0,
+           failed = 0;
   for (uint32_t seed = 1; seed <= 12; ++seed) {
     RandomDecode history(seed);
     history.Run();
@@ -33,10 +34,16 @@ TEST(RandomDecodeCoverage, PreemptsAndGuessesTogether) {
     both += counters.preemptions > 0 && counters.speculation.accepted > 0;
     unforced += seed % 5 > 0 ? counters.preemptions : 0;
     landed += counters.landed;
+    pushed += counters.pushed_returns;
+    refused += counters.refused_fetches;
+    failed += counters.failed_fetches;
   }
   EXPECT_GT(both, 2u);
   EXPECT_GT(unforced, 20u);
   EXPECT_GT(landed, 100u);
+  EXPECT_GT(pushed, 20u);
+  EXPECT_GT(refused, 10u);
+  EXPECT_GT(failed, 10u);
 }
 
 TEST(DecodeRelease, ThousandReleasesReturnThePool) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,7 @@ class RandomDecode {
     options.blocks = 24 + seed % 5 * 8;
     if (seed % 2 == 0) options.length_quantile = 0;
     if (seed % 5 == 0) options.forced_preemptions = 2;
+    if (seed % 7 < 5) options.preempted_return = PreemptedReturn::kPush;
     SpeculationOptions& speculation = options.speculation;
     speculation.max_draft_tokens = 1 + seed % 20;
     if (seed % 3 == 1) {
@@ -86,7 +88,11 @@ class RandomDecode {
     const uint32_t deadline = Draw(20) == 0 ? Draw(60) : 100000;
     h_->request_id = Draw(10);
     h_->waited_ms = Draw(20) == 0 ? 1000 + Draw(3000) : Draw(50);
-    switch (Draw(12)) {
+    switch (Draw(14)) {
+      case 12:
+      case 13:
+        if (!wanted_.empty()) RefuseSome();
+        break;
       case 0:
         last_choices_ = 1 + Draw(3);
         h_->Reserve(session, next_attempt_++, AnySpec(last_choices_), deadline);
@@ -144,7 +150,8 @@ class RandomDecode {
   }
   void Verify(LandingId id) {
     const SchedulerHarness::Landing landing = h_->landings.at(id);
-    std::vector<TokenId> tokens(choices_.at(landing.job));
+    const bool fetched = !handed_over_.insert(landing.job).second;
+    std::vector<TokenId> tokens(fetched ? 0 : choices_.at(landing.job));
     for (TokenId& token : tokens) {
       token = Draw(4) == 0 ? toy::kEnd : TokenId{9};
     }
@@ -154,6 +161,15 @@ class RandomDecode {
                                       spec.prompt_token_ids().end());
     kv_->Land(landing.blocks, prompt);
     h_->Verified(id, tokens);
+  }
+
+  // Of all that were ever asked for; most are over.
+  void RefuseSome() {
+    const auto most = std::min<uint32_t>(2, wanted_.size());
+    const auto& [session, wanted] = wanted_[wanted_.size() - 1 - Draw(most)];
+    const uint64_t landing = wanted.ticket().landing_id();
+    h_->RefusePush(session, wanted.attempt_id(),
+                   LandingId(Draw(4) == 0 ? landing - 1 : landing));
   }
 
   // One in `ends` draws ends its answer, one in 400 spans breaks.
@@ -179,6 +195,10 @@ class RandomDecode {
 
   void Count(uint64_t session) {
     for (const v1::DecodeEvent& event : h_->TakeEvents(session)) {
+      if (event.has_push_wanted()) {
+        wanted_.push_back({session, event.push_wanted()});
+        continue;
+      }
       if (event.has_failed()) {
         ASSERT_EQ((++ends_[{session, event.failed().attempt_id()}]), 1);
       } else if (event.has_done()) {
@@ -220,6 +240,8 @@ class RandomDecode {
   uint64_t next_session_ = 3, next_attempt_ = 1;
   uint32_t last_choices_ = 1;
   std::map<JobId, uint32_t> choices_;
+  std::set<JobId> handed_over_;
+  std::vector<std::pair<uint64_t, v1::PushWanted>> wanted_;
   std::map<std::pair<uint64_t, uint64_t>, int> ends_;
   std::map<std::tuple<uint64_t, uint64_t, uint32_t>, uint32_t> next_index_;
 };

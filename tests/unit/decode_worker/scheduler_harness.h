@@ -25,6 +25,9 @@ class SchedulerHarness
             .blocks = 64,
             .budget = {.max_tokens = 32},
             .max_sequences = 16,
+            .preempted_return = PreemptedReturn::kRecompute,
+            .block_bytes = 1000,
+            .fingerprint = std::string(32, 'f'),
             .transport = "toy",
             .limits = toy::Limits(),
             .vocabulary = toy::MakeVocabulary()};
@@ -56,6 +59,13 @@ class SchedulerHarness
     command.mutable_release()->set_attempt_id(attempt);
     Send(session, std::move(command));
   }
+  void RefusePush(uint64_t session, uint64_t attempt, LandingId landing) {
+    v1::DecodeCommand command;
+    command.mutable_push_refused()->set_attempt_id(attempt);
+    command.mutable_push_refused()->set_landing_id(landing.value());
+    command.mutable_push_refused()->set_reason("not held");
+    Send(session, std::move(command));
+  }
   void Open(absl::Status status = absl::OkStatus()) {
     OpenLanding open = opening.front();
     opening.erase(opening.begin());
@@ -71,6 +81,8 @@ class SchedulerHarness
     ticket.set_token_count(open.token_count);
     Feed(LandingOpened{open.job, ticket});
   }
+  // Everything arrived of what was asked back.
+  void Pushed(LandingId id) { Verified(id, {}); }
   // Everything arrived; `tokens` are the first ones of choices 0, 1, ...
   void Verified(LandingId id, const std::vector<TokenId>& tokens,
                 uint32_t index = 0) {
