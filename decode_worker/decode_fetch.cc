@@ -110,7 +110,7 @@ void DecodeScheduler::OnFetchEvent(DecodeJob& job,
     fetch.failed = true;
     FailFetch(job, now);
     GiveUpFetch(job);
-  } else {
+  } else if (std::holds_alternative<transfer::LandingClosed>(event)) {
     FailFetch(job, now);
     EndFetch(job, /*arrived=*/false, now);
   }

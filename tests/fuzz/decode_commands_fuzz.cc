@@ -4,6 +4,7 @@
 // have neither gap nor repeat, and all blocks come back.
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -21,6 +22,7 @@ DecodeOptions Options(uint8_t flags) {
     options.length_quantile = 0;
   }
   if ((flags & 4) != 0) options.forced_preemptions = 2;
+  options.preempted_return = PreemptedReturn::kPush;
   SpeculationOptions& speculation = options.speculation;
   if ((flags & 24) == 8) speculation.drafters = DraftersNamed("ngram");
   if ((flags & 24) == 16) speculation.drafters = DraftersNamed("suffix");
@@ -49,7 +51,13 @@ class DecodeFuzzer final
       : CommandFuzzer(input, options) {}
 
   void Fill(uint32_t kind, v1::DecodeCommand* command) override {
-    if (kind == 4) {
+    if (kind == 2) {
+      v1::PushRefused& refused = *command->mutable_push_refused();
+      refused.set_attempt_id(input_.Below(32));
+      if (harness_.landings.empty()) return;
+      refused.set_landing_id(harness_.landings.rbegin()->first.value() -
+                             input_.Below(2));
+    } else if (kind == 4) {
       command->mutable_release()->set_attempt_id(input_.Below(32));
     } else if (kind == 3) {
       FillWork(command->mutable_serve());
@@ -90,9 +98,10 @@ class DecodeFuzzer final
     event.landing = id;
     event.blocks =
         static_cast<uint32_t>(harness_.landings.at(id).blocks.size());
+    const bool fetched = !landed_.insert(harness_.landings.at(id).job).second;
     if (how == 1) {
       if (!fuzz::ReadMessage(&input_, &event.seal)) return;
-    } else {
+    } else if (!fetched || how == 2) {
       const uint32_t tokens = 1 + input_.Below(4);
       const uint32_t index = input_.Byte() < 240 ? 0 : input_.Below(20);
       for (uint32_t choice = 0; choice < tokens; ++choice) {
@@ -151,6 +160,7 @@ class DecodeFuzzer final
     BATON_CHECK(harness_.scheduler.counters().most_preemptions <= 3);
   }
 
+  std::set<JobId> landed_;  // once: what lands again was asked for
   // Index of the next token, by session, attempt and choice.
   std::map<std::tuple<SessionId, uint64_t, uint32_t>, uint32_t> next_;
 };

@@ -151,6 +151,22 @@ void AddDecodeCommands(Corpus* corpus) {
   for (int i = 0; i < 8; ++i) Step(&reserved, 15).Byte(20).Byte(21).Byte(0);
   corpus->Add("decode_commands", "reserved", reserved);
 
+  // Preempted twice: pushed back, then refused.
+  Seed pushed;
+  pushed.Byte(4);
+  OpenSession(&pushed);
+  Step(&pushed, 1).Byte(7);
+  PlainSpec(&pushed, 40, 6, 1);
+  pushed.Number<uint16_t>(30000);
+  Step(&pushed, 11).Byte(0).Byte(7).Byte(0).Byte(0).Byte(9);
+  Step(&pushed, 15).Byte(20).Byte(0);
+  Step(&pushed, 11).Byte(0).Byte(7);
+  for (int i = 0; i < 2; ++i) Step(&pushed, 15).Byte(20).Byte(0);
+  Step(&pushed, 2).Byte(7).Byte(0);
+  Step(&pushed, 11).Byte(0).Byte(7);
+  for (int i = 0; i < 8; ++i) Step(&pushed, 15).Byte(20).Byte(0);
+  corpus->Add("decode_commands", "pushed", pushed);
+
   Seed served;
   served.Byte(1);
   OpenSession(&served);

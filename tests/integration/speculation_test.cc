@@ -1,7 +1,8 @@
 // Workers with every source of guesses, undisturbed and preempted: the bits of
 // an answer are those without guesses, and guesses were made and right.
 // {off, n-gram, suffix, same model, other model} x {greedy, seeded}
-// x {preempted 0, 1, 5 times} x {local, remote prefill} x {n = 1, 4}.
+// x {preempted 0, 1, 5 times} x {local, remote prefill} x {n = 1, 4}; what a
+// preempted remote one had of its prompt is pushed once more or computed again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,11 +65,12 @@ struct Arm {
   bool local = false;
   int preemptions = 0;
   bool real = false;  // the two binaries; otherwise both workers in one
+  std::string way = "recompute";  // in which the preempted come back
 
   std::string Name() const {
     return absl::StrCat(guesses, real ? " real" : "",
                         local ? " local" : " remote", ", preempted ",
-                        preemptions);
+                        preemptions, ", back by ", way);
   }
 };
 
@@ -98,6 +100,8 @@ class SpeculationTest : public ::testing::Test {
         arms.push_back({guesses, flags, local, 0, true});
         for (const int preemptions : {0, 1, 5}) {
           arms.push_back({guesses, flags, local, preemptions});
+          if (local || preemptions == 0) continue;
+          arms.push_back({guesses, flags, local, preemptions, false, "push"});
         }
       }
     }
@@ -117,6 +121,7 @@ class SpeculationTest : public ::testing::Test {
         absl::StrCat("--disaggregation=", arm.local ? "never" : "always"));
     if (!arm.real) {
       flags.push_back(absl::StrCat("--forced-preemptions=", arm.preemptions));
+      flags.push_back(absl::StrCat("--preempted-return=", arm.way));
     }
     return ProcessCluster::Start(options);
   }
@@ -145,6 +150,10 @@ class SpeculationTest : public ::testing::Test {
     const auto preemptions = decode.Metric("baton_preemptions_total");
     ASSERT_TRUE(preemptions.ok()) << preemptions.status();
     EXPECT_EQ(*preemptions, arm.preemptions * requests);
+    const auto returns = decode.Metric("baton_preempted_returns_total",
+                                       absl::StrCat("way=\"", arm.way, "\""));
+    ASSERT_TRUE(returns.ok()) << returns.status();
+    EXPECT_EQ(*returns, arm.preemptions * requests);
     EXPECT_EQ((*cluster)->WaitPoolsIdle(std::chrono::seconds(10)),
               absl::OkStatus());
     EXPECT_EQ((*cluster)->Drain(), absl::OkStatus());

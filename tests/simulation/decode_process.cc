@@ -58,6 +58,9 @@ decode::DecodeOptions OptionsFor(WorkerEpoch epoch, const WorkerShape& shape) {
   options.length_quantile = shape.length_quantile;
   options.forced_preemptions = shape.forced_preemptions;
   options.block_patience = shape.block_patience;
+  options.preempted_return = shape.preempted_return;
+  options.block_bytes = ToyKvLayout().block_bytes();
+  options.fingerprint = shape.fingerprint();
   options.transport = "sim";
   options.health.probe_interval = std::chrono::seconds(10);
   options.limits.max_context_tokens = shape.max_context_tokens;
@@ -175,7 +178,15 @@ void DecodeProcess::CheckGrowth() {
       ledger[BlockUse::kQuarantine] == 0) {
     Violation(StrCat("attempts wait for nobody: ", ledger.ToString()));
   }
-  const bool stands = scheduler_.waiting() > 0 && !scheduler_.stepping();
+  // What is pushed back comes, or is given up, in half that time.
+  const bool fetches = scheduler_.fetching() > 0;
+  fetching_since_ = fetches ? std::min(fetching_since_, Now()) : kNever;
+  if (fetches && !scheduler_.stepping() &&
+      Now() - fetching_since_ > shape().block_patience) {
+    Violation("waits for a push without end");
+  }
+  const bool stands =
+      scheduler_.waiting() > 0 && !scheduler_.stepping() && !fetches;
   standing_since_ = stands ? std::min(standing_since_, Now()) : kNever;
   if (stands && Now() - standing_since_ > shape().block_patience) {
     Violation(StrCat("makes no step while ", scheduler_.waiting(),
@@ -193,6 +204,11 @@ void DecodeProcess::CheckGrowth() {
   count("preemptions", counters.preemptions, &preemptions_);
   count("landings given up", counters.landings_given_up, &landings_given_up_);
   count("waits for blocks given up", counters.given_up, &given_up_);
+  count("returns by push", counters.pushed_returns, &pushed_returns_);
+  count("returns by recompute", counters.recomputed_returns,
+        &recomputed_returns_);
+  count("pushes that failed", counters.failed_fetches, &failed_fetches_);
+  count("pushes refused", counters.refused_fetches, &refused_fetches_);
   if (scheduler_.drafter_bytes() > DrafterBytes(shape()) ||
       (idle() && scheduler_.drafter_bytes() > 0)) {
     Violation(StrCat("drafters hold ", scheduler_.drafter_bytes(), " bytes"));

@@ -45,6 +45,8 @@ constexpr Mutant kMutants[] = {
     {"preemption_unbounded", 200},
     {"standstill_without_end", 1000},
     {"overtaken_for_ever", 1000},
+    {"fetched_tail_not_recomputed", 400},
+    {"fetch_without_deadline", 400},
     {"draft_not_compared", 50},
     {"draft_block_not_cleared", 50},
     {"draft_kv_not_rolled_back", 100},

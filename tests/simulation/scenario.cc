@@ -120,6 +120,11 @@ WorkerShape DrawDecodeWorker(const WorkloadShape& workload, bool tiny,
     if (random.Chance(0.4)) shape.draft_blocks = Number(&random, 1, 2 * least);
   }
   shape.block_patience = random.Between(milliseconds(100), seconds(2));
+  if (random.Chance(0.4)) {
+    shape.preempted_return = random.Chance(0.8)
+                                 ? decode::PreemptedReturn::kPush
+                                 : decode::PreemptedReturn::kRecompute;
+  }
   return shape;
 }
 

@@ -14,6 +14,7 @@
 #include "common/kv_cache/block_pool.h"
 #include "common/kv_cache/kv_memory.h"
 #include "common/worker/step_plan.h"
+#include "decode_worker/return_choice.h"
 #include "kv_transfer/transfer_core.h"
 #include "proto/cluster.pb.h"
 #include "tests/simulation/process.h"
@@ -31,6 +32,7 @@ struct WorkerShape {
   uint32_t local_prefill_max_tokens = 16;
   bool static_batching = false;
   uint32_t max_preemptions = 3;
+  decode::PreemptedReturn preempted_return = decode::PreemptedReturn::kAuto;
   double length_quantile = 0.75;
   uint32_t forced_preemptions = 0;
   Duration block_patience = std::chrono::seconds(2);

@@ -29,6 +29,7 @@ namespace {
 
 struct PairOptions : WorkerOptions {
   std::string disaggregation = "always";
+  std::string preempted_return = "auto";
   decode::SpeculationFlags speculation;
   decode::DecodeSettings decode;
 
@@ -38,6 +39,9 @@ struct PairOptions : WorkerOptions {
     parser->AddChoice("disaggregation", &disaggregation, {"never", "always"},
                       "whether the prefill worker reads the prompts");
     speculation.Register(parser, &decode);
+    parser->AddChoice("preempted-return", &preempted_return,
+                      {"auto", "recompute", "push"},
+                      "as the flag of decode workers");
     parser->AddInteger("forced-preemptions", &decode.forced_preemptions, 0, 100,
                        "of every attempt, after each of its first steps");
   }
@@ -149,6 +153,12 @@ int main(int argc, char** argv) {
                              "Both workers in one process.");
   options.Register(&parser);
   parser.ParseOrExit(argc, argv);
+  if (options.preempted_return != "auto") {
+    options.decode.preempted_return =
+        options.preempted_return == "push"
+            ? baton::decode::PreemptedReturn::kPush
+            : baton::decode::PreemptedReturn::kRecompute;
+  }
   options.decode.max_preemptions = std::max(options.decode.max_preemptions,
                                             options.decode.forced_preemptions);
   baton::log::InitLogging({.role = "pair"});

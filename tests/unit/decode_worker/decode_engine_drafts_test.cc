@@ -56,9 +56,11 @@ class DecodeEngineDraftsTest : public testing::Test {
             {"same model", {path_}},
             {"other model", {other_path_}}};
   }
-  static decode::DecodeSettings SettingsOf(const Arm& arm,
-                                           uint32_t preemptions = 0) {
+  static decode::DecodeSettings SettingsOf(
+      const Arm& arm, uint32_t preemptions = 0,
+      decode::PreemptedReturn way = decode::PreemptedReturn::kAuto) {
     decode::DecodeSettings settings;
+    settings.preempted_return = way;
     settings.forced_preemptions = preemptions;
     settings.max_preemptions = 5;
     settings.speculation.drafters = decode::DraftersNamed(arm.name);
@@ -73,8 +75,14 @@ class DecodeEngineDraftsTest : public testing::Test {
 TEST_F(DecodeEngineDraftsTest, GuessesChangeNoBit) {
   EnginePair plain(path_, 32);
   for (const Arm& arm : Arms()) {
-    for (const uint32_t preemptions : {0, 1, 5}) {
-      EnginePair pair(path_, 32, 64, SettingsOf(arm, preemptions), arm.draft);
+    using decode::PreemptedReturn;
+    for (const auto& [preemptions, way] :
+         {std::pair(0u, PreemptedReturn::kAuto),
+          std::pair(1u, PreemptedReturn::kPush),
+          std::pair(5u, PreemptedReturn::kPush),
+          std::pair(5u, PreemptedReturn::kRecompute)}) {
+      EnginePair pair(path_, 32, 64, SettingsOf(arm, preemptions, way),
+                      arm.draft);
       for (const bool seeded : {false, true}) {
         for (const bool local : {false, true}) {
           for (const uint32_t choices : {1, 4}) {
@@ -96,6 +104,10 @@ TEST_F(DecodeEngineDraftsTest, GuessesChangeNoBit) {
         }
       }
       EXPECT_EQ(pair.DecodeCounter("baton_preemptions_total"), 8 * preemptions);
+      EXPECT_EQ(pair.Returns("push"),
+                way == PreemptedReturn::kPush ? 4 * preemptions : 0);
+      EXPECT_EQ(pair.Returns("push") + pair.Returns("recompute"),
+                8 * preemptions);
       pair.ExpectCleanPools();
     }
   }

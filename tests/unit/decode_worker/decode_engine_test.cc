@@ -72,9 +72,16 @@ TEST_F(DecodeEngineTest, ReplayContinuesWithTheSameBits) {
 TEST_F(DecodeEngineTest, PreemptionsChangeNoBit) {
   EnginePair undisturbed(path_, 128);
   uint64_t attempt = 1;
-  for (const uint32_t times : {1u, 5u}) {
+  using decode::PreemptedReturn;
+  for (const auto& [times, way] :
+       {std::pair(1u, PreemptedReturn::kPush),
+        std::pair(1u, PreemptedReturn::kRecompute),
+        std::pair(5u, PreemptedReturn::kPush),
+        std::pair(5u, PreemptedReturn::kRecompute)}) {
+    SCOPED_TRACE(testing::Message() << times << " times");
     decode::DecodeSettings settings;
     settings.max_preemptions = settings.forced_preemptions = times;
+    settings.preempted_return = way;
     EnginePair pair(path_, 16, 64, settings);
     uint64_t preemptions = 0;
     for (const bool seeded : {false, true}) {
@@ -90,8 +97,19 @@ TEST_F(DecodeEngineTest, PreemptionsChangeNoBit) {
         }
       }
     }
-    EXPECT_GT(pair.DecodeCounter("baton_recomputed_tokens_total"),
-              preemptions * 20);
+    const uint64_t recomputed =
+        pair.DecodeCounter("baton_recomputed_tokens_total");
+    if (way == PreemptedReturn::kPush) {  // every remote one, 1, 2 or 4 blocks
+      EXPECT_EQ(pair.Returns("push"), preemptions / 2);
+      EXPECT_EQ(pair.DecodeCounter("baton_fetched_blocks_total"),
+                times * 4 * (1 + 2 + 4));
+      EXPECT_EQ(pair.DecodeCounter("baton_failed_fetches_total"), 0u);
+      EXPECT_LT(recomputed, preemptions * 60);
+    } else {
+      EXPECT_EQ(pair.Returns("push"), 0u);
+    }
+    EXPECT_EQ(pair.Returns("push") + pair.Returns("recompute"), preemptions);
+    EXPECT_GT(recomputed, preemptions * 20);
     pair.ExpectCleanPools();
   }
   EXPECT_EQ(undisturbed.DecodeCounter("baton_preemptions_total"), 0u);

@@ -131,6 +131,15 @@ TEST_F(DecodeFetch, OnlyTheRestIsComputedAgain) {
   EXPECT_EQ(counters().fetched_bytes, 1000u);
 }
 
+TEST_F(DecodeFetch, ItsProgressEndsNothing) {
+  Preempt(40);
+  h.Feed(transfer::LandingProgress{Landing(), 1});
+  EXPECT_EQ(h.scheduler.fetching(), 1u);
+  h.Pushed(Landing());
+  FinishAllSteps();
+  ExpectUndisturbed(40);
+}
+
 TEST_F(DecodeFetch, AFullLastBlockLeavesOwnRowsOnly) {
   Preempt(32);
   h.Pushed(Landing());

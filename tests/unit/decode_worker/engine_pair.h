@@ -4,13 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "common/model_file/gguf.h"
@@ -20,6 +17,7 @@
 #include "kv_transfer/loopback/loopback_transport.h"
 #include "prefill_worker/prefill_engine.h"
 #include "tests/support/tiny_model.h"
+#include "tests/unit/decode_worker/event_queue.h"
 
 namespace baton {
 
@@ -55,43 +53,6 @@ struct LoadedWorker {
   }
 };
 
-// Events of both workers in the order they came, load reports left out.
-class EventQueue {
- public:
-  using Event = std::variant<v1::PrefillEvent, v1::DecodeEvent>;
-
-  template <class E>
-  void Add(E event) {
-    if (event.has_load()) return;
-    std::lock_guard lock(mutex_);
-    events_.push_back(std::move(event));
-    changed_.notify_all();
-  }
-  // The oldest event of one kind that `wanted` accepts; others stay.
-  template <class E, class Wanted>
-  E Take(Wanted wanted) {
-    std::unique_lock lock(mutex_);
-    E found;
-    const bool ok = changed_.wait_for(lock, std::chrono::seconds(60), [&] {
-      for (auto it = events_.begin(); it != events_.end(); ++it) {
-        E* event = std::get_if<E>(&*it);
-        if (event == nullptr || !wanted(*event)) continue;
-        found = std::move(*event);
-        events_.erase(it);
-        return true;
-      }
-      return false;
-    });
-    EXPECT_TRUE(ok) << "the event did not come";
-    return found;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Event> events_;
-};
-
 // A model that guesses for the decode worker of a pair.
 struct DraftFile {
   std::string path;  // empty: none
@@ -115,12 +76,20 @@ class EnginePair {
         decode_metrics("decode", "tiny"),
         prefill(p_.Parts(1, step_tokens, hub_.MakeTransport()),
                 [this](SessionId, v1::PrefillEvent event) {
-                  events.Add(std::move(event));
+                  if (event.has_push_refused()) {
+                    PassOn(event.push_refused());
+                  } else {
+                    events.Add(std::move(event));
+                  }
                 }),
         decode(Measured(DecodeParts(step_tokens)),
                WithDraft(settings, step_tokens),
                [this](SessionId, v1::DecodeEvent event) {
-                 events.Add(std::move(event));
+                 if (event.has_push_wanted()) {
+                   PassOn(event.push_wanted());
+                 } else {
+                   events.Add(std::move(event));
+                 }
                }) {
     prefill.Post(SessionOpened{kSession});
     decode.Post(SessionOpened{kSession});
@@ -173,15 +142,44 @@ class EnginePair {
     EXPECT_TRUE(decode.state().clean()) << decode.state().ledger.ToString();
   }
 
-  // Of the decode worker; the name is that of a counter without labels.
-  uint64_t DecodeCounter(const std::string& name) const {
+  // Of the decode worker: all series of a counter that end with this label.
+  uint64_t DecodeCounter(const std::string& name,
+                         const std::string& label = "") const {
     const std::string text = decode_metrics.Render();
-    const size_t line = text.find("\n" + name + "{");
-    EXPECT_NE(line, std::string::npos) << name;
-    return std::stoull(text.substr(text.find("} ", line) + 2));
+    uint64_t sum = 0;
+    bool found = false;
+    for (size_t at = 0;
+         (at = text.find("\n" + name + "{", at)) != std::string::npos;) {
+      const size_t end = text.find("} ", ++at);
+      if (!text.substr(at, end - at).ends_with(label)) continue;
+      sum += std::stoull(text.substr(end + 2));
+      found = true;
+    }
+    EXPECT_TRUE(found) << name << " " << label;
+    return sum;
+  }
+  uint64_t Returns(const std::string& way) const {
+    return DecodeCounter("baton_preempted_returns_total",
+                         "way=\"" + way + "\"");
   }
 
  private:
+  // As a router does.
+  void PassOn(const v1::PushWanted& wanted) {
+    v1::PrefillCommand command;
+    v1::PushPrefix& push = *command.mutable_push();
+    push.set_attempt_id(wanted.attempt_id());
+    *push.mutable_ticket() = wanted.ticket();
+    push.set_prefix_hash(wanted.prefix_hash());
+    push.set_deadline_ms(wanted.deadline_ms());
+    Command(std::move(command));
+  }
+  void PassOn(const v1::PushRefused& refused) {
+    v1::DecodeCommand command;
+    *command.mutable_push_refused() = refused;
+    Command(std::move(command));
+  }
+
   WorkerParts DecodeParts(uint32_t step_tokens) {
     WorkerParts parts = d_.Parts(2, step_tokens, hub_.MakeTransport());
     if (draft_ != nullptr) {
