@@ -179,10 +179,9 @@ void DecodeProcess::CheckGrowth() {
     Violation(StrCat("attempts wait for nobody: ", ledger.ToString()));
   }
   // What is pushed back comes, or is given up, in half that time.
-  const bool fetches = scheduler_.fetching() > 0;
+  const bool fetches = scheduler_.fetching() > 0 && !scheduler_.stepping();
   fetching_since_ = fetches ? std::min(fetching_since_, Now()) : kNever;
-  if (fetches && !scheduler_.stepping() &&
-      Now() - fetching_since_ > shape().block_patience) {
+  if (fetches && Now() - fetching_since_ > shape().block_patience) {
     Violation("waits for a push without end");
   }
   const bool stands =
