@@ -203,8 +203,8 @@ TEST_F(SpeculationTest, NeitherGuessesNorPreemptionsChangeABit) {
     });
   }
   for (std::thread& runner : runners) runner.join();
-  EXPECT_EQ(arms_, 40);
-  EXPECT_EQ(compared_, 39 * 12);
+  EXPECT_EQ(arms_, 50);
+  EXPECT_EQ(compared_, 49 * 12);
 }
 
 }  // namespace
