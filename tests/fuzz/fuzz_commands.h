@@ -25,8 +25,9 @@ inline v1::RouterHello AnyHello(FuzzInput* input) {
 
 // A request that a toy worker accepts, or nearly.
 inline v1::SequenceSpec AnySpec(FuzzInput* input) {
-  v1::SequenceSpec spec = toy::MakeSpec(1 + input->Byte(), 1 + input->Below(40),
-                                        1 + input->Below(4));
+  const uint32_t prompt = 1 + input->Byte();
+  const uint32_t tokens = 1 + input->Below(40);
+  v1::SequenceSpec spec = toy::MakeSpec(prompt, tokens, 1 + input->Below(4));
   const uint8_t flags = input->Byte();
   if ((flags & 1) != 0) spec.add_stop_strings(std::string(input->Bytes(3)));
   if ((flags & 2) != 0) spec.set_ignore_eos(true);

@@ -27,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomDecodeTest, testing::Range(1, 43));
 TEST(RandomDecodeCoverage, PreemptsAndGuessesTogether) {
   uint64_t both = 0, unforced = 0, landed = 0, pushed = 0, refused = 0,
            failed = 0;
-  for (uint32_t seed = 1; seed <= 20; ++seed) {
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
     RandomDecode history(seed);
     history.Run();
     const DecodeCounters& counters = history.counters();

@@ -52,7 +52,7 @@ class RandomDecode {
     if (seed % 4 == 0) options.batching = Batching::kStatic;
     options.blocks = 24 + seed % 5 * 8;
     if (seed % 2 == 0) options.length_quantile = 0;
-    if (seed % 5 == 0) options.forced_preemptions = 2;
+    if (seed % 5 == 0) options.forced_preemptions = 4;  // 3 are allowed
     if (seed % 7 < 5) options.preempted_return = PreemptedReturn::kPush;
     SpeculationOptions& speculation = options.speculation;
     speculation.max_draft_tokens = 1 + seed % 20;
