@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/failpoints.h"
+#include "common/base/mutants.h"
 #include "common/base/strings.h"
 #include "common/tokens/prefix_hash.h"
 #include "prefill_worker/prefill_scheduler.h"
@@ -80,11 +82,14 @@ void PrefillScheduler::Push(SessionId session, v1::PushPrefix push,
   found->landing = landing;
   found->deadline = now + std::chrono::milliseconds(std::min(
                               push.deadline_ms(), push.ticket().timeout_ms()));
-  BATON_CHECK(pool_.Hold(found->blocks, BlockUse::kSending).ok());
+  if (!BATON_MUTANT("pushed_unheld")) {
+    BATON_CHECK(pool_.Hold(found->blocks, BlockUse::kSending).ok());
+  }
   const PrefixPush& added = pushes_.Add(*std::move(found));
   actions_.push_back(OpenTransfer{{TransferOwner::Kind::kPrefixPush, added.id},
                                   std::move(*push.mutable_ticket()),
                                   added.deadline});
+  BATON_FAILPOINT("prefill.push_prefix");
 }
 
 absl::StatusOr<PrefixPush> PrefillScheduler::NewPush(
@@ -141,6 +146,7 @@ void PrefillScheduler::OnPushOpened(PrefixPush& push,
 }
 
 void PrefillScheduler::OnPushAcked(PrefixPush& push, uint64_t bytes) {
+  BATON_FAILPOINT("prefill.push_acked");
   if (push.open()) {
     ++counters_.pushes.acked;
     counters_.pushes.bytes += bytes;
@@ -183,7 +189,9 @@ void PrefillScheduler::EndPush(PrefixPush& push) {
 }
 
 void PrefillScheduler::GiveBackBlocks(PrefixPush& push) {
-  BATON_CHECK(pool_.Release(push.blocks, BlockUse::kSending).ok());
+  if (!BATON_MUTANT("pushed_unheld")) {
+    BATON_CHECK(pool_.Release(push.blocks, BlockUse::kSending).ok());
+  }
   push.blocks.clear();
 }
 

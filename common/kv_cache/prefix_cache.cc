@@ -1,8 +1,10 @@
 #include "common/kv_cache/prefix_cache.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "common/base/check.h"
+#include "common/base/mutants.h"
 
 namespace baton {
 namespace {
@@ -44,13 +46,19 @@ std::vector<BlockRef> PrefixCache::Find(const PrefixHash& last,
                                         uint32_t count) {
   const auto it = entries_.find(last);
   if (it == entries_.end() || it->second->depth != count) return {};
+  Place found = it->second;
+  if (BATON_MUTANT("another_prefix_found")) {
+    found = std::find_if(order_.begin(), found, [&](const Entry& other) {
+      return other.depth == count;
+    });
+  }
   std::vector<BlockRef> blocks(count);
-  Place entry = it->second;
+  Place entry = found;
   for (uint32_t depth = count; depth > 0; --depth) {
     blocks[depth - 1] = entry->block;
     entry = entry->parent;
   }
-  Use(it->second);
+  Use(found);
   return blocks;
 }
 

@@ -181,7 +181,11 @@ void DecodeProcess::CheckGrowth() {
   // What is pushed back comes, or is given up, in half that time.
   const bool fetches = scheduler_.fetching() > 0 && !scheduler_.stepping();
   fetching_since_ = fetches ? std::min(fetching_since_, Now()) : kNever;
-  if (fetches && Now() - fetching_since_ > shape().block_patience) {
+  // After a freeze or a leap of the clock the word of it is still on its way.
+  const bool overdue =
+      fetches && Now() - fetching_since_ > shape().block_patience;
+  overdue_since_ = overdue ? std::min(overdue_since_, Now()) : kNever;
+  if (overdue && Now() - overdue_since_ > std::chrono::milliseconds(100)) {
     Violation("waits for a push without end");
   }
   const bool stands =

@@ -71,7 +71,7 @@ class DecodeProcess : public WorkerProcess {
   uint64_t preemptions_ = 0, landings_given_up_ = 0, given_up_ = 0;
   uint64_t pushed_returns_ = 0, recomputed_returns_ = 0;
   uint64_t failed_fetches_ = 0, refused_fetches_ = 0;
-  MonotonicTime fetching_since_ = kNever;
+  MonotonicTime fetching_since_ = kNever, overdue_since_ = kNever;
   // Attempts wait for blocks, and no step is made.
   MonotonicTime standing_since_ = kNever;
   SessionServer<v1::DecodeCommand, v1::DecodeEvent> sessions_;

@@ -47,6 +47,8 @@ constexpr Mutant kMutants[] = {
     {"overtaken_for_ever", 1000},
     {"fetched_tail_not_recomputed", 400},
     {"fetch_without_deadline", 400},
+    {"pushed_unheld", 50},
+    {"another_prefix_found", 100},
     {"draft_not_compared", 50},
     {"draft_block_not_cleared", 50},
     {"draft_kv_not_rolled_back", 100},
