@@ -28,7 +28,7 @@ void DecodeScheduler::ReturnPreempted(MonotonicTime now) {
     // What comes free is for whoever ranks first.
     if (job->phase == Phase::kDecoding) return;
     if (job->phase == Phase::kFetching || WaitsForBatch(*job)) continue;
-    if (!FitsWithout(*job, {})) MakeRoom(*job);
+    if (!FitsWithout(*job, {})) MakeRoomFor(*job);
     if (!FitsWithout(*job, {})) return;
     Return(*job, now);
   }
@@ -46,7 +46,7 @@ std::optional<size_t> DecodeScheduler::FewestOf(
   return count;
 }
 
-void DecodeScheduler::MakeRoom(const DecodeJob& job) {
+void DecodeScheduler::MakeRoomFor(const DecodeJob& job) {
   const std::vector<DecodeJob*> victims = VictimsFor(job);
   if (const auto count = FewestOf(victims, job)) {
     for (size_t i = 0; i < *count; ++i) Preempt(*victims[i]);
@@ -72,9 +72,9 @@ bool DecodeScheduler::EndStandstill(MonotonicTime now) {
   standstill_ = std::min(standstill_, now + options_.block_patience);
   if (now < standstill_ || BATON_MUTANT("standstill_without_end")) return false;
   // The last that holds blocks: whoever fails without any makes no room.
-  const auto holder = std::find_if(
-      waiting.rbegin(), waiting.rend(),
-      [this](const DecodeJob* job) { return job->HeldBlocks() > 0; });
+  const auto holder =
+      std::find_if(waiting.rbegin(), waiting.rend(),
+                   [](const DecodeJob* job) { return job->HeldBlocks() > 0; });
   // One at a time where that makes no room, or not the room that is wanted.
   const bool helps =
       holder != waiting.rend() &&

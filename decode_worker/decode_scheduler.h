@@ -131,7 +131,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // How many of `others`, in order, must go for it to fit; none: too few.
   std::optional<size_t> FewestOf(absl::Span<DecodeJob* const> others,
                                  const DecodeJob& job) const;
-  void MakeRoom(const DecodeJob& job);
+  void MakeRoomFor(const DecodeJob& job);
   // Of no step while attempts wait. True: plan again.
   bool EndStandstill(MonotonicTime now);
   void CloseLandingsToReturn(const DecodeJob& job);

@@ -161,9 +161,11 @@ void AddDecodeCommands(Corpus* corpus) {
   Step(&pushed, 11).Byte(0).Byte(7).Byte(0).Byte(0).Byte(9);
   Step(&pushed, 15).Byte(20).Byte(0);
   Step(&pushed, 11).Byte(0).Byte(7);
-  for (int i = 0; i < 2; ++i) Step(&pushed, 15).Byte(20).Byte(0);
+  Step(&pushed, 15).Byte(0);  // rows without a draw
+  Step(&pushed, 15).Byte(20).Byte(0);
   Step(&pushed, 2).Byte(7).Byte(0);
   Step(&pushed, 11).Byte(0).Byte(7);
+  Step(&pushed, 15).Byte(0);
   for (int i = 0; i < 8; ++i) Step(&pushed, 15).Byte(20).Byte(0);
   corpus->Add("decode_commands", "pushed", pushed);
 
