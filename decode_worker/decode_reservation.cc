@@ -15,6 +15,7 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, const Wanted& command,
                                    bool local, MonotonicTime now) {
   ++counters_.attempts;
   const AttemptId attempt(command.attempt_id());
+  accounts_.Asked(session, attempt);
   absl::StatusOr<SequenceRequest> request = ParseSequenceSpec(
       command.sequence(), options_.limits, options_.vocabulary);
   if (!request.ok()) {

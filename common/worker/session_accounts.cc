@@ -9,6 +9,13 @@ void SessionAccounts::Open(SessionId session) { accounts_[session] = {}; }
 
 void SessionAccounts::Close(SessionId session) { accounts_.erase(session); }
 
+void SessionAccounts::Asked(SessionId session, AttemptId attempt) {
+  const auto it = accounts_.find(session);
+  if (it == accounts_.end()) return;
+  uint64_t& newest = it->second.newest_attempt;
+  newest = std::max(newest, attempt.value());
+}
+
 void SessionAccounts::ReturnTokens(SessionId session, uint64_t prompt,
                                    uint64_t tokens) {
   auto it = accounts_.find(session);
@@ -33,6 +40,7 @@ std::vector<SessionAccounts::Report> SessionAccounts::Due(
     Report report{session, load};
     report.load.set_granted_prefill_tokens(account.long_prompts.granted);
     report.load.set_granted_short_prefill_tokens(account.short_prompts.granted);
+    report.load.set_newest_attempt(account.newest_attempt);
     std::string bytes = report.load.SerializeAsString();
     account.changed = bytes != account.seen;
     const Duration age = now - account.reported_at;

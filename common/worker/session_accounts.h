@@ -35,6 +35,8 @@ class SessionAccounts {
   void Close(SessionId session);
   bool Has(SessionId session) const { return accounts_.contains(session); }
 
+  // The session's router asked for this attempt; its ids rise.
+  void Asked(SessionId session, AttemptId attempt);
   // Of a prompt of `prompt` tokens. Unknown sessions are ignored.
   void ReturnTokens(SessionId session, uint64_t prompt, uint64_t tokens);
 
@@ -42,10 +44,10 @@ class SessionAccounts {
     SessionId session;
     v1::WorkerLoad load;
   };
-  // The reports to send now: `load`, completed with each session's grants (a
-  // step has load.step_prompt_tokens, or step_token_budget if that is 0), where
-  // it differs from what the session saw and min_interval has passed, or
-  // max_interval has passed.
+  // The reports to send now: `load`, completed with each session's grants and
+  // newest attempt (a step has load.step_prompt_tokens, or step_token_budget if
+  // that is 0), where it differs from what the session saw and min_interval has
+  // passed, or max_interval has passed.
   std::vector<Report> Due(const v1::WorkerLoad& load, MonotonicTime now);
 
   // When Due should be asked again.
@@ -61,6 +63,7 @@ class SessionAccounts {
   };
   struct Account {
     Credit short_prompts, long_prompts;
+    uint64_t newest_attempt = 0;
     bool reported = false;
     bool changed = false;
     MonotonicTime reported_at;

@@ -220,6 +220,7 @@ void RouterCore::Unbook(const Attempt& attempt, MonotonicTime deadline) {
   Release(&decode->outstanding_kv_tokens, tokens);
   Release(&decode->outstanding_attempts, 1u);
   Release(&decode->outstanding_choices, choices);
+  decode->unseen.Remove(attempt.id);
   if (computer == nullptr) return;
   if (computing) {
     Release(&computer->outstanding_prefill_tokens, tokens);
@@ -465,7 +466,7 @@ void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
   WorkerView* computer =
       place.prefill == nullptr ? decode : workers_.Find(place.prefill->index);
   decode->outstanding_kv_tokens += tokens;
-  decode->placed_kv_blocks += blocks;
+  decode->unseen.Add(id, blocks);
   decode->outstanding_choices += choices;
   computer->outstanding_prefill_tokens += tokens;
   computer->credit.Start(tokens, computer->hello);

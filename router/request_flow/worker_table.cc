@@ -88,6 +88,7 @@ absl::Status WorkerTable::Up(const SessionUp& up, MonotonicTime now) {
   worker->last_push = now;
   worker->costs.reset();
   worker->credit = {};
+  worker->unseen = {};
   worker->outstanding_prefill_tokens = 0;
   worker->outstanding_kv_tokens = 0;
   worker->outstanding_attempts = 0;
@@ -160,7 +161,7 @@ absl::Status WorkerTable::ApplyLoad(WorkerView* worker,
   BATON_ASSIGN_OR_RETURN(worker->costs, StepCostsOf(load));
   if (load.steps() != worker->load.steps()) worker->last_step = now;
   worker->load = load;
-  worker->placed_kv_blocks = 0;
+  worker->unseen.SeenUpTo(AttemptId(load.newest_attempt()));
   if (worker->state == WorkerState::kIncompatible) return absl::OkStatus();
   worker->detail = load.unhealthy().substr(0, kMaxDetailBytes);
   worker->state = !load.unhealthy().empty() ? WorkerState::kUnhealthy

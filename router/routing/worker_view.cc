@@ -47,7 +47,7 @@ uint64_t WorkerView::SequenceLimit() const {
 
 uint64_t WorkerView::SpareBlocks() const {
   const uint64_t spare = load.spare_blocks();
-  return spare - std::min(spare, placed_kv_blocks);
+  return spare - std::min(spare, unseen.blocks());
 }
 
 DecodeBatch WorkerView::Decoding() const {

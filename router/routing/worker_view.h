@@ -15,6 +15,7 @@
 #include "router/routing/slow_start.h"
 #include "router/routing/start_credit.h"
 #include "router/routing/transfer_blame.h"
+#include "router/routing/unseen_placements.h"
 #include "router/routing/worker_index.h"
 
 namespace baton::router {
@@ -54,8 +55,9 @@ struct WorkerView {
   // whose KV is or will be here.
   uint64_t outstanding_prefill_tokens = 0;
   uint64_t outstanding_kv_tokens = 0;
-  // Of a decode worker, for what this router placed here since its last load.
-  uint64_t placed_kv_blocks = 0;
+  // Of a decode worker, for what this router placed here and its load does not
+  // count yet.
+  UnseenPlacements unseen;
   uint64_t placements = 0;  // attempts ever placed here
   uint32_t outstanding_attempts = 0;
   uint32_t outstanding_choices = 0;  // in the batch of a decode worker

@@ -89,6 +89,17 @@ TEST_F(DecodeSchedulerFaults, ShutDownEndsEverything) {
   EXPECT_TRUE(h.AllFree());
 }
 
+TEST_F(DecodeSchedulerFaults, ALoadSaysWhichAttemptsItKnowsOf) {
+  h.Serve(1, 5, toy::MakeSpec(20, 5));
+  h.Granted(1);
+  EXPECT_EQ(h.loads[SessionId(1)].newest_attempt(), 5u);
+  h.Feed(DrainStarted{});
+  h.Reserve(1, 6, toy::MakeSpec(20, 5));
+  h.Granted(1);
+  EXPECT_EQ(h.loads[SessionId(1)].newest_attempt(), 6u) << "refused ones too";
+  EXPECT_THAT(h.TakeEvents(1), SizeIs(1));
+}
+
 TEST_F(DecodeSchedulerFaults, TheRouterHearsThatBlocksArrive) {
   h.Reserve(1, 5, toy::MakeSpec(40, 3));
   h.TakeEvents(1);

@@ -46,6 +46,23 @@ TEST(SessionAccounts, AGrantIsWorthTwoStepsAsTheyArePredicted) {
   EXPECT_EQ(due[0].load.granted_prefill_tokens(), 64u);
 }
 
+TEST(SessionAccounts, AReportSaysWhichAttemptsItKnowsOf) {
+  SessionAccounts accounts({});
+  accounts.Open(SessionId(1));
+  accounts.Open(SessionId(2));
+  accounts.Asked(SessionId(1), AttemptId(5));
+  accounts.Asked(SessionId(1), AttemptId(4));  // repeated
+  accounts.Asked(SessionId(3), AttemptId(9));
+  auto due = accounts.Due({}, kStart);
+  ASSERT_EQ(due.size(), 2u);
+  EXPECT_EQ(due[0].load.newest_attempt(), 5u);
+  EXPECT_EQ(due[1].load.newest_attempt(), 0u);
+  accounts.Asked(SessionId(2), AttemptId(6));
+  due = accounts.Due({}, kStart + milliseconds(10));
+  ASSERT_EQ(due.size(), 1u) << "a change that is told";
+  EXPECT_EQ(due[0].load.newest_attempt(), 6u);
+}
+
 TEST(SessionAccounts, SessionsShareAndAGrantIsNeverTakenBack) {
   SessionAccounts accounts({.step_token_budget = 64});
   accounts.Open(SessionId(1));

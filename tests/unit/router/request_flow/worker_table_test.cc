@@ -54,6 +54,25 @@ TEST_F(WorkerTableTest, ANewProcessAtAnAddressStartsWithoutLimit) {
   EXPECT_EQ(table_.Find(kD)->concurrency.limit(), ConcurrencyLimit::kNone);
 }
 
+// A load that crosses the command of a placement says nothing of it.
+TEST_F(WorkerTableTest, ALoadFromBeforeAPlacementDoesNotCountIt) {
+  ASSERT_TRUE(table_.Up(DecodeUp(), At(1)).ok());
+  WorkerView* decode = table_.Find(kD);
+  v1::WorkerLoad load;
+  load.set_spare_blocks(100);
+  load.set_newest_attempt(4);
+  decode->unseen.Add(AttemptId(5), 30);
+  ASSERT_TRUE(WorkerTable::ApplyLoad(decode, load, At(2)).ok());
+  EXPECT_EQ(decode->SpareBlocks(), 70u);
+  load.set_newest_attempt(5);
+  load.set_spare_blocks(65);
+  ASSERT_TRUE(WorkerTable::ApplyLoad(decode, load, At(2)).ok());
+  EXPECT_EQ(decode->SpareBlocks(), 65u);
+  decode->unseen.Add(AttemptId(6), 30);
+  ASSERT_TRUE(table_.Up(DecodeUp(), At(3)).ok());
+  EXPECT_EQ(decode->unseen.blocks(), 0u) << "of another session";
+}
+
 TEST_F(WorkerTableTest, WrongProtocolOrRoleEndsTheSession) {
   SessionUp up = PrefillUp();
   up.hello.set_protocol(2);

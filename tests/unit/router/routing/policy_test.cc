@@ -132,9 +132,9 @@ TEST_F(PolicyCostTest, AWorkerWithoutRoomComesLast) {
   EXPECT_EQ(ChooseFor(100, 200).decode, &d3_)
       << "100 tokens and 64 are 11 blocks";
   EXPECT_EQ(ChooseFor(50, 30).decode, &d2_) << "room in both";
-  d3_.placed_kv_blocks = 1;
+  d3_.unseen.Add(AttemptId(1), 1);
   EXPECT_EQ(ChooseFor(100, 200).decode, &d2_) << "room in neither";
-  d3_.placed_kv_blocks = 100;
+  d3_.unseen.Add(AttemptId(2), 99);
   EXPECT_EQ(d3_.SpareBlocks(), 0u);
 }
 
