@@ -35,19 +35,36 @@ std::vector<AdmissionTurn::Claim>::iterator AdmissionTurn::Find(
 void AdmissionTurn::Refused(const Request& request, MonotonicTime now) {
   std::erase_if(claims_,
                 [&](const Claim& claim) { return now >= claim.until; });
-  Claim claim = {request, now + kHeld};
-  if (const auto known = Find(request); known != claims_.end()) {
-    claim.request.since = std::min(claim.request.since, known->request.since);
-    claims_.erase(known);
-  } else if (now - request.since < kOvertaken ||
-             BATON_MUTANT("overtaken_for_ever")) {
-    return;
+  if (Find(request) != claims_.end()) {
+    PutOff(request, now);
+  } else if (now - request.since >= kOvertaken &&
+             !BATON_MUTANT("overtaken_for_ever")) {
+    Add({request, now + kHeld});
   }
+}
+
+void AdmissionTurn::PutOff(const Request& request, MonotonicTime now) {
+  const auto known = Find(request);
+  if (known == claims_.end()) return;
+  Claim claim = {request, now + kHeld};
+  claim.request.since = std::min(request.since, known->request.since);
+  claims_.erase(known);
+  Add(std::move(claim));
+}
+
+void AdmissionTurn::Add(Claim claim) {
   const auto place = std::upper_bound(
       claims_.begin(), claims_.end(), claim,
       [](auto& a, auto& b) { return Before(a.request, b.request); });
-  claims_.insert(place, claim);
+  claims_.insert(place, std::move(claim));
   if (claims_.size() > kMostClaims) claims_.pop_back();
+}
+
+bool AdmissionTurn::Withdrawn(SessionId session, AttemptId attempt) {
+  return std::erase_if(claims_, [&](const Claim& claim) {
+           return claim.request.session == session &&
+                  claim.request.attempt == attempt;
+         }) > 0;
 }
 
 void AdmissionTurn::Accepted(const Request& request) {

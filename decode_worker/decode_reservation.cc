@@ -42,13 +42,16 @@ DecodeJob* DecodeScheduler::Accept(SessionId session, const Wanted& command,
     return nullptr;
   }
   const AdmissionTurn::Request in_turn = {
-      session, command.request_id(), job.request.priority,
+      session, command.request_id(), attempt, job.request.priority,
       now - std::chrono::milliseconds(command.waited_ms())};
   std::string reason = WhyClosed();
   if (reason.empty()) {
     reason = WhyNoRoom(job);
-    if (reason.empty()) reason = turn_.WhyNot(in_turn, now);
     if (!reason.empty()) turn_.Refused(in_turn, now);
+  }
+  if (reason.empty()) {
+    reason = turn_.WhyNot(in_turn, now);
+    if (!reason.empty()) turn_.PutOff(in_turn, now);
   }
   if (!reason.empty()) {
     Refuse(session, attempt, std::move(reason));
@@ -170,7 +173,7 @@ DecodeBatch DecodeScheduler::AcceptedBatch() const {
 void DecodeScheduler::Release(SessionId session, AttemptId attempt) {
   DecodeJob* job = jobs_.Find(session, attempt);
   if (job == nullptr || BATON_MUTANT("lost_release")) {
-    ++counters_.stale_messages;
+    if (!turn_.Withdrawn(session, attempt)) ++counters_.stale_messages;
     return;
   }
   ++counters_.released;

@@ -116,7 +116,7 @@ void RequestFlow::OnRefused(AttemptId id, MonotonicTime retry_at,
   std::erase_if(refusals, [&](const Refusal& refusal) {
     return refusal.decode == attempt->decode;
   });
-  refusals.push_back({attempt->decode, retry_at});
+  refusals.push_back({attempt->decode, retry_at, id});
   outcome_.pending.push_back(Close(id, out).work);
 }
 

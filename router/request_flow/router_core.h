@@ -106,6 +106,9 @@ class RouterCore {
   void OnStepTokens(WorkerView* worker, v1::StepTokens step);
   void OnRefused(const WorkerView& worker, const v1::Refused& refused);
   void OnAttemptFailure(WorkerView* worker, const v1::AttemptFailure& failed);
+  // The attempt has got its place: those that refused the request lately need
+  // not keep room for it.
+  void WithdrawElsewhere(const Attempt& attempt);
   // The flow of an open attempt that runs on this worker, or nullptr after
   // counting the message as stale.
   RequestFlow* FlowOf(AttemptId attempt, const WorkerView& worker);

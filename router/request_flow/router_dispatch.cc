@@ -115,6 +115,7 @@ void RouterCore::SettleAttempt(AttemptId id, WorkerView* sender) {
       Release(&computer->outstanding_prefill_tokens, tokens);
       if (!attempt->alone()) --computer->outstanding_attempts;
       computer->slow_start.Success();
+      if (attempt->alone()) WithdrawElsewhere(*attempt);
       queue_.Served(tokens, now_);
       dispatch_ = true;
     }

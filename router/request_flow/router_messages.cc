@@ -17,6 +17,8 @@ constexpr Duration kMaxRetry = std::chrono::seconds(1);
 // that it costs little however often it happens.
 constexpr Duration kFirstReturn = std::chrono::milliseconds(50);
 constexpr int kMostDoublings = 7;
+// A worker keeps room for a request that it refused for less than this.
+constexpr Duration kKeepsRoom = std::chrono::seconds(1);
 
 absl::Status StatusOf(const v1::AttemptFailure& failed,
                       const WorkerView& worker) {
@@ -102,6 +104,7 @@ void RouterCore::OnEvent(WorkerView* worker, v1::DecodeEvent event) {
       const AttemptId id(event.reserved().attempt_id());
       if (RequestFlow* flow = FlowOf(id, *worker)) {
         flow->OnReserved(id, std::move(*event.mutable_reserved()), now_, &out_);
+        WithdrawElsewhere(*flow->Find(id));
         SettleAttempt(id, nullptr);
       } else {
         v1::DecodeCommand command;
@@ -228,6 +231,19 @@ void RouterCore::OnAttemptFailure(WorkerView* worker,
                  early ? absl::UnavailableError(status.message()) : status,
                  early || failed.retryable(), &out_);
   SettleAttempt(id, nullptr);
+}
+
+void RouterCore::WithdrawElsewhere(const Attempt& attempt) {
+  for (const Refusal& refusal : attempt.work.placement.refusals) {
+    const WorkerView* refuser = workers_.Find(refusal.decode);
+    if (refusal.decode == attempt.decode || refuser == nullptr ||
+        !refuser->session_up() || now_ >= refusal.retry_at + kKeepsRoom) {
+      continue;
+    }
+    v1::DecodeCommand command;
+    command.mutable_release()->set_attempt_id(refusal.attempt.value());
+    out_.push_back(SendToDecode{refusal.decode, std::move(command)});
+  }
 }
 
 RequestFlow* RouterCore::FlowOf(AttemptId attempt, const WorkerView& worker) {

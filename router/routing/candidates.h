@@ -22,6 +22,7 @@ struct Candidate {
 struct Refusal {
   WorkerIndex decode;
   MonotonicTime retry_at;
+  AttemptId attempt{};  // that it refused
 };
 
 struct PlacementRequest {

@@ -142,6 +142,12 @@ void DecodeProcess::CheckTurn(const Asked& asked,
   constexpr Duration kSoon = std::chrono::seconds(1);
   if (refused_.has_value() && Now() - refused_at_ >= kSoon) refused_.reset();
   const bool after = refused_.has_value() && !asked.SameAs(*refused_) &&
+  // Its room need not be kept any more.
+  if (command.has_release() && refused_.has_value() &&
+      refused_->session == received->session &&
+      refused_->attempt == command.release().attempt_id()) {
+    refused_.reset();
+  }
                      std::pair(asked.priority, asked.first) >
                          std::pair(refused_->priority, refused_->since);
   bool open = scheduler_.healthy() && !draining();
@@ -162,6 +168,7 @@ void DecodeProcess::CheckTurn(const Asked& asked,
     refused_ = asked;
     refused_at_ = Now();
     return;
+      refused_->attempt = asked.attempt;
   }
   if (after) {
     Violation(StrCat("overtakes a request that has waited ",

@@ -16,7 +16,9 @@ class AdmissionTurnTest : public testing::Test {
  protected:
   // Another request with every call.
   AdmissionTurn::Request Waiting(Duration time, uint32_t priority = 1) {
-    return {SessionId(1), next_++, priority, now_ - time};
+    ++next_;
+    return {SessionId(1), next_, AttemptId(1000 + next_), priority,
+            now_ - time};
   }
   std::string WhyNot(const AdmissionTurn::Request& request) const {
     return turn_.WhyNot(request, now_);
@@ -73,7 +75,8 @@ TEST_F(AdmissionTurnTest, OthersThatAreAcceptedDoNotEndIt) {
 
 // One router's number 7 is not the other's.
 TEST_F(AdmissionTurnTest, NumbersAreOfASession) {
-  const AdmissionTurn::Request mine{SessionId(1), 7, 1, now_ - seconds(3)};
+  const AdmissionTurn::Request mine{SessionId(1), 7, AttemptId(1), 1,
+                                    now_ - seconds(3)};
   turn_.Refused(mine, now_);
   AdmissionTurn::Request other = mine;
   other.session = SessionId(2);
@@ -101,7 +104,7 @@ TEST_F(AdmissionTurnTest, ItDoesNotDriftAmongAlikeRequests) {
   turn_.Refused(first, now_);
   for (int i = 1; i <= 200; ++i) {
     auto next = first;
-    next.id = next_++;
+    next.id = ++next_;
     next.since += i * milliseconds(20);
     now_ += milliseconds(20);
     EXPECT_NE(WhyNot(next), "") << i;
@@ -120,12 +123,37 @@ TEST_F(AdmissionTurnTest, AQueueInFrontDoesNotEndAClaim) {
   for (const auto& other : older) {
     turn_.Refused(other, now_);
     EXPECT_NE(WhyNot(large), "") << "not before it";
-    turn_.Refused(large, now_);
+    turn_.PutOff(large, now_);
     now_ += milliseconds(700);
     turn_.Accepted(other);
     EXPECT_NE(WhyNot(Waiting(seconds(4))), "");
     EXPECT_EQ(WhyNot(large), "");
   }
+}
+
+// Else each would leave a claim behind when it finds room elsewhere, and an
+// idle worker would turn all of them away.
+TEST_F(AdmissionTurnTest, WhoOnlyWaitsForAnotherHasNoClaim) {
+  turn_.Refused(Waiting(seconds(9)), now_);
+  now_ += milliseconds(900);
+  const auto second = Waiting(seconds(8));
+  EXPECT_NE(WhyNot(second), "");
+  turn_.PutOff(second, now_);
+  now_ += milliseconds(100);
+  EXPECT_EQ(WhyNot(Waiting(seconds(3))), "");
+}
+
+TEST_F(AdmissionTurnTest, WhoFoundRoomElsewhereIsNotWaitedFor) {
+  auto request = Waiting(seconds(9));
+  turn_.Refused(request, now_);
+  const AttemptId first = request.attempt;
+  request.attempt = AttemptId(50);
+  turn_.Refused(request, now_);
+  EXPECT_FALSE(turn_.Withdrawn(SessionId(1), first)) << "it came again";
+  EXPECT_FALSE(turn_.Withdrawn(SessionId(2), AttemptId(50)));
+  EXPECT_NE(WhyNot(Waiting(seconds(3))), "");
+  EXPECT_TRUE(turn_.Withdrawn(SessionId(1), AttemptId(50)));
+  EXPECT_EQ(WhyNot(Waiting(seconds(3))), "");
 }
 
 TEST_F(AdmissionTurnTest, ClaimsAreBounded) {

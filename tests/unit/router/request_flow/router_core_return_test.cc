@@ -156,6 +156,39 @@ TEST_F(ReturnTest, ChoicesGoOnAlone) {
   EXPECT_EQ(driver_.answer(id).status, absl::OkStatus());
 }
 
+// A worker keeps room for who has waited for long; it is told when that one has
+// found a place elsewhere.
+TEST_F(ReturnTest, WhoRefusedHearsWhenThereIsAPlaceElsewhere) {
+  driver_.Ask();
+  const AttemptId first = driver_.last_attempt();
+  const WorkerIndex d2 = driver_.AddDecode("d2");
+  driver_.Refused(d_, first, 500);
+  const AttemptId second = driver_.last_attempt();
+  ASSERT_NE(second, first);
+  driver_.TakeLog();
+  driver_.Reserved(d2, second);
+  EXPECT_THAT(driver_.TakeLog(), ElementsAre("start 0 #2", "release 1 #1"));
+}
+
+TEST_F(ReturnTest, WhoRefusedLongAgoNeedsNoWord) {
+  driver_.Ask();
+  driver_.AddDecode("d2");
+  driver_.Refused(d_, driver_.last_attempt(), 20);
+  driver_.Advance(milliseconds(1100));
+  driver_.TakeLog();
+  driver_.Reserved(WorkerIndex(2), driver_.last_attempt());
+  EXPECT_THAT(driver_.TakeLog(), ElementsAre("start 0 #2"));
+}
+
+TEST_F(ReturnTest, NorDoesWhoTakesItInTheEnd) {
+  driver_.Ask();
+  driver_.Refused(d_, driver_.last_attempt(), 500);
+  Wait();
+  driver_.TakeLog();
+  driver_.Reserved(d_, driver_.last_attempt());
+  EXPECT_THAT(driver_.TakeLog(), ElementsAre("start 0 #2"));
+}
+
 // A worker at fault is another matter.
 TEST_F(ReturnTest, FaultsAreReplays) {
   const RequestId id = driver_.Ask();
