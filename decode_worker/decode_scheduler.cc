@@ -1,6 +1,7 @@
 #include "decode_worker/decode_scheduler.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/base/check.h"
 #include "common/base/failpoints.h"
@@ -144,6 +145,8 @@ void DecodeScheduler::CompleteLoad(v1::WorkerLoad* load) const {
       cap_.Limit(costs_.has_value() ? &*costs_ : nullptr, AcceptedBatch()));
   load->set_step_prompt_tokens(PromptTokensBeside(rows));
   load->set_queued_prefill_tokens(chunks_.tokens());
+  load->set_expected_answer_tokens(
+      lengths_.Predict(0, std::numeric_limits<uint32_t>::max()));
   uint64_t spare = load->free_blocks();
   if (!jobs_.empty()) {
     const uint64_t allowed = waiting_ > 0 ? 0 : AllowedPeak();

@@ -418,8 +418,21 @@ Work RequestFlow::WorkFor(std::vector<uint32_t> choices) const {
   work.placement.kv_blocks =
       KvBlocksFor(prompt, work.placement.prefill_tokens,
                   request_.spec.max_tokens(), choices.size());
+  work.placement.least_tokens = LeastTokens(choices);
   work.choices = std::move(choices);
   return work;
+}
+
+uint64_t RequestFlow::LeastTokens(const std::vector<uint32_t>& choices) const {
+  const v1::SequenceSpec& spec = request_.spec;
+  const bool to_the_end = spec.ignore_eos() && spec.stop_strings().empty() &&
+                          spec.stop_token_ids().empty();
+  const uint64_t least = to_the_end ? spec.max_tokens() : spec.min_tokens();
+  uint64_t generated = 0;
+  for (uint32_t choice : choices) {
+    generated = std::max<uint64_t>(generated, choices_[choice].tokens.size());
+  }
+  return least - std::min(least, generated);
 }
 
 v1::SequenceSpec RequestFlow::SpecFor(const Attempt& attempt) const {

@@ -106,6 +106,7 @@ class RequestFlow {
   bool AllFinished(const Attempt& attempt) const;
   bool AllFinished() const;
   Work WorkFor(std::vector<uint32_t> choices) const;
+  uint64_t LeastTokens(const std::vector<uint32_t>& choices) const;
   v1::SequenceSpec SpecFor(const Attempt& attempt) const;
   uint32_t RemainingMs(MonotonicTime now) const;
   uint32_t WaitedMs(MonotonicTime now) const;  // since it was received

@@ -451,7 +451,8 @@ void RouterCore::Start(const AdmissionQueue::Item& item, const Candidate& place,
 
   const AttemptId id(next_attempt_++);
   const uint64_t tokens = waiting.work.placement.prefill_tokens;
-  const uint64_t blocks = ExpectedKvBlocks(waiting.work.placement);
+  const uint64_t blocks =
+      ExpectedKvBlocks(waiting.work.placement, *place.decode);
   const auto choices = static_cast<uint32_t>(waiting.work.choices.size());
   entry.flow.Dispatch(id, std::move(waiting.work), place, policy_->name(), now_,
                       &out_);

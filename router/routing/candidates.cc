@@ -59,6 +59,14 @@ bool Avoided(const PlacementRequest& request, WorkerIndex worker) {
          request.avoid.end();
 }
 
+// Of a choice that is taken to have `usual` ones.
+uint64_t AnswerTokens(const PlacementRequest& request, uint64_t usual) {
+  const uint64_t left =
+      request.context_tokens -
+      std::min(request.context_tokens, request.prefill_tokens);
+  return std::min(left, std::max(usual, request.least_tokens));
+}
+
 int Penalty(const PlacementRequest& request, const Candidate& candidate) {
   int penalty = Avoided(request, candidate.decode->index) ? 1 : 0;
   if (candidate.prefill != nullptr &&
@@ -136,15 +144,16 @@ void AddPlacesOf(const WorkerView& decode, const PlacementRequest& request,
 }  // namespace
 
 uint64_t ExpectedAnswerTokens(const PlacementRequest& request) {
-  const uint64_t left =
-      request.context_tokens -
-      std::min(request.context_tokens, request.prefill_tokens);
-  return std::min(left, kUsualAnswerTokens);
+  return AnswerTokens(request, kUsualAnswerTokens);
 }
 
-uint64_t ExpectedKvBlocks(const PlacementRequest& request) {
+uint64_t ExpectedKvBlocks(const PlacementRequest& request,
+                          const WorkerView& decode) {
+  const uint64_t said = decode.load.expected_answer_tokens();
+  const uint64_t answer =
+      AnswerTokens(request, said == 0 ? kUsualAnswerTokens : said);
   return KvBlocksFor(request.prefill_tokens, request.prefill_tokens,
-                     std::max<uint64_t>(ExpectedAnswerTokens(request), 1),
+                     std::max<uint64_t>(answer, 1),
                      std::max<uint64_t>(request.choices, 1));
 }
 

@@ -30,7 +30,8 @@ struct PlacementRequest {
   uint64_t context_tokens = 0;  // the longest the sequence can become
   uint64_t kv_blocks = 0;       // at the decode worker (KvBlocksFor)
   uint64_t choices = 1;
-  bool pair = false;  // not at an `auto` decode worker alone, if short
+  uint64_t least_tokens = 0;  // that an answer has at least, from here on
+  bool pair = false;          // not at an `auto` decode worker alone, if short
   std::vector<WorkerIndex> avoid{};  // where earlier attempts failed
   std::vector<Refusal> refusals{};
   MonotonicTime not_before{};  // anywhere
@@ -39,12 +40,14 @@ struct PlacementRequest {
   std::string fingerprint{};
 };
 
-// An answer is taken to have so many tokens at most; most are far below their
-// limit.
+// Where nobody says better, an answer is taken to have so many tokens at most;
+// most are far below their limit.
 inline constexpr uint64_t kUsualAnswerTokens = 64;
-uint64_t ExpectedAnswerTokens(const PlacementRequest& request);  // per choice
-// Blocks that its decode worker is expected to need for it.
-uint64_t ExpectedKvBlocks(const PlacementRequest& request);
+// Per choice, wherever it runs.
+uint64_t ExpectedAnswerTokens(const PlacementRequest& request);
+// Blocks that this decode worker will plan with for it.
+uint64_t ExpectedKvBlocks(const PlacementRequest& request,
+                          const WorkerView& decode);
 
 // What the cluster as a whole can do for a request; more is better.
 enum class Servability {

@@ -83,7 +83,8 @@ class Forecast {
 
 // It would be refused there, or others lose their blocks.
 bool IsFull(const PlacementRequest& request, const Candidate& candidate) {
-  return candidate.decode->SpareBlocks() < ExpectedKvBlocks(request) &&
+  return candidate.decode->SpareBlocks() <
+             ExpectedKvBlocks(request, *candidate.decode) &&
          !BATON_MUTANT("spare_blocks_ignored");
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -366,6 +367,55 @@ TEST(DecodeGrowth, WhoWaitsForAStaticBatchGivesWayWhateverItsPriority) {
   EXPECT_GE(h.scheduler.counters().preemptions, 1u);
   EXPECT_EQ((outputs.at({1, 0}).size()), 80u);
   EXPECT_EQ((outputs.at({2, 0}).size()), 10u);
+}
+
+// The pool was too small for both; newcomers would be in its way when the batch
+// has ended.
+TEST(DecodeGrowth, WhoWaitsForAStaticBatchWithoutBlocksKeepsNewcomersOut) {
+  DecodeOptions options = Small(8);
+  options.batching = Batching::kStatic;
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  h.Serve(1, 1, Spec(14, 80));
+  h.Serve(1, 2, Spec(70, 10));
+  while (h.scheduler.counters().preemptions == 0) h.FinishStep();
+  EXPECT_EQ(h.scheduler.waiting(), 1u);
+  EXPECT_GE(h.ledger().free, 1u);
+  h.Granted(1);
+  EXPECT_EQ(h.loads[SessionId(1)].spare_blocks(), 0u);
+  h.TakeEvents(1);
+  h.Serve(1, 3, Spec(10, 2));
+  auto events = h.TakeEvents(1);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].refused().reason(), "blocks: 1 attempts wait for some");
+  while (h.scheduler.counters().done == 0) h.FinishStep();
+  EXPECT_EQ(h.scheduler.waiting(), 0u) << "its turn has come";
+  h.TakeEvents(1);
+  h.Serve(1, 3, Spec(10, 2));
+  EXPECT_THAT(h.TakeEvents(1), SizeIs(0)) << "accepted";
+  const Outputs outputs = RunToTheEnd(h);
+  EXPECT_EQ((outputs.at({2, 0}).size()), 10u);
+  EXPECT_EQ((outputs.at({3, 0}).size()), 2u);
+}
+
+TEST(DecodeForecast, ALoadSaysWhatAnswersArePlannedWith) {
+  DecodeOptions options = SchedulerHarness::Options();
+  options.length_quantile = 0.75;
+  SchedulerHarness h(options);
+  h.OpenSession(1);
+  const auto planned = [&] {
+    h.Granted(1);
+    return h.loads[SessionId(1)].expected_answer_tokens();
+  };
+  EXPECT_EQ(planned(), std::numeric_limits<uint32_t>::max())
+      << "nothing is known: all that is asked for";
+  for (int i = 0; i < 40; ++i) {
+    h.Serve(1, 1 + i, Spec(20, 100));
+    h.FinishAllSteps([](const DrawRequest& draw) {
+      return draw.position == 25 ? toy::kEnd : toy::AnyToken(draw);
+    });
+  }
+  EXPECT_EQ(planned(), 6u);
 }
 
 TEST(DecodeGrowth, NobodyGivesWayInVain) {

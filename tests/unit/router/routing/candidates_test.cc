@@ -334,12 +334,42 @@ TEST(ExpectedKvBlocksTest, CountsAUsualAnswerAndSharesThePrompt) {
             64u);
   EXPECT_EQ(ExpectedAnswerTokens({.prefill_tokens = 10, .context_tokens = 5}),
             0u);
-  EXPECT_EQ(ExpectedKvBlocks({.prefill_tokens = 32, .context_tokens = 33}), 2u)
+  const WorkerView silent;
+  EXPECT_EQ(
+      ExpectedKvBlocks({.prefill_tokens = 32, .context_tokens = 33}, silent),
+      2u)
       << "the last token's KV is not needed";
-  EXPECT_EQ(ExpectedKvBlocks({.prefill_tokens = 32, .context_tokens = 34}), 3u);
-  EXPECT_EQ(ExpectedKvBlocks(
-                {.prefill_tokens = 32, .context_tokens = 34, .choices = 4}),
-            2u + 4);
+  EXPECT_EQ(
+      ExpectedKvBlocks({.prefill_tokens = 32, .context_tokens = 34}, silent),
+      3u);
+  EXPECT_EQ(
+      ExpectedKvBlocks(
+          {.prefill_tokens = 32, .context_tokens = 34, .choices = 4}, silent),
+      2u + 4);
+}
+
+TEST(ExpectedKvBlocksTest, IsWhatTheWorkerPlansWith) {
+  const PlacementRequest request = {.prefill_tokens = 16,
+                                    .context_tokens = 16 + 1024};
+  WorkerView worker;
+  EXPECT_EQ(ExpectedKvBlocks(request, worker), 5u);
+  worker.load.set_expected_answer_tokens(129);
+  EXPECT_EQ(ExpectedKvBlocks(request, worker), 9u);
+  worker.load.set_expected_answer_tokens(17);
+  EXPECT_EQ(ExpectedKvBlocks(request, worker), 2u);
+  worker.load.set_expected_answer_tokens(UINT32_MAX);
+  EXPECT_EQ(ExpectedKvBlocks(request, worker), 65u) << "up to its limit";
+}
+
+TEST(ExpectedKvBlocksTest, AnAnswerThatMayNotEndEarlierIsLonger) {
+  PlacementRequest request = {
+      .prefill_tokens = 16, .context_tokens = 16 + 1024, .least_tokens = 513};
+  WorkerView worker;
+  worker.load.set_expected_answer_tokens(17);
+  EXPECT_EQ(ExpectedKvBlocks(request, worker), 33u);
+  EXPECT_EQ(ExpectedAnswerTokens(request), 513u);
+  request.least_tokens = 5000;
+  EXPECT_EQ(ExpectedKvBlocks(request, worker), 65u);
 }
 
 }  // namespace
