@@ -148,7 +148,7 @@ void DecodeScheduler::CompleteLoad(v1::WorkerLoad* load) const {
   load->set_expected_answer_tokens(
       lengths_.Predict(0, std::numeric_limits<uint32_t>::max()));
   uint64_t spare = load->free_blocks();
-  if (!jobs_.empty()) {
+  if (!jobs_.empty() && !BATON_MUTANT("spare_blocks_forget_growth")) {
     const uint64_t allowed = waiting_ > 0 ? 0 : AllowedPeak();
     spare = std::min(spare, allowed - std::min(allowed, predicted_peak()));
   }

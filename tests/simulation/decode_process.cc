@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/strings.h"
+#include "router/routing/kv_demand.h"
 #include "tests/simulation/toy_drafter.h"
 #include "tests/simulation/toy_model.h"
 
@@ -95,10 +96,13 @@ void DecodeProcess::Accept(std::shared_ptr<DecodeStream> stream) {
 void DecodeProcess::Handle(decode::Event event) {
   const std::optional<Asked> asked = AskedBy(event);
   const uint64_t attempts = scheduler_.counters().attempts;
+  const uint32_t spare =
+      asked.has_value() ? scheduler_.Load().spare_blocks() : 0;
   std::vector<decode::Action> actions =
       scheduler_.Handle(std::move(event), Now());
   if (asked.has_value() && scheduler_.counters().attempts > attempts) {
     CheckTurn(*asked, actions);
+    CheckPromise(*asked, spare, actions);
   }
   actions.resize(Surviving(actions.size()));
   for (decode::Action& action : actions) {
@@ -123,14 +127,27 @@ std::optional<DecodeProcess::Asked> DecodeProcess::AskedBy(
             .try_emplace({received->session, wanted.request_id()}, since)
             .first->second;
     first = std::min(first, since);
+    const v1::SequenceSpec& spec = wanted.sequence();
+    const auto choices = static_cast<uint64_t>(spec.choices_size());
+    const auto prompt = static_cast<uint64_t>(spec.prompt_token_ids_size());
+    // Choices share no more than the prompt's blocks.
+    const uint64_t most = router::KvBlocksFor(prompt, prompt, spec.max_tokens(),
+                                              std::max<uint64_t>(choices, 1));
     return Asked{received->session,
                  wanted.attempt_id(),
                  wanted.request_id(),
                  wanted.sequence().priority(),
                  since,
-                 first};
+                 first,
+                 most};
   };
   const v1::DecodeCommand& command = received->command;
+  // Its room need not be kept any more.
+  if (command.has_release() && refused_.has_value() &&
+      refused_->session == received->session &&
+      refused_->attempt == command.release().attempt_id()) {
+    refused_.reset();
+  }
   if (command.has_reserve()) return from(command.reserve());
   if (command.has_serve()) return from(command.serve());
   return std::nullopt;
@@ -142,12 +159,6 @@ void DecodeProcess::CheckTurn(const Asked& asked,
   constexpr Duration kSoon = std::chrono::seconds(1);
   if (refused_.has_value() && Now() - refused_at_ >= kSoon) refused_.reset();
   const bool after = refused_.has_value() && !asked.SameAs(*refused_) &&
-  // Its room need not be kept any more.
-  if (command.has_release() && refused_.has_value() &&
-      refused_->session == received->session &&
-      refused_->attempt == command.release().attempt_id()) {
-    refused_.reset();
-  }
                      std::pair(asked.priority, asked.first) >
                          std::pair(refused_->priority, refused_->since);
   bool open = scheduler_.healthy() && !draining();
@@ -157,6 +168,7 @@ void DecodeProcess::CheckTurn(const Asked& asked,
     if (send->event.failed().attempt_id() == asked.attempt) return;
     if (send->event.refused().attempt_id() != asked.attempt) continue;
     if (open && refused_.has_value() && asked.SameAs(*refused_)) {
+      refused_->attempt = asked.attempt;
       refused_at_ = Now();
       return;
     }
@@ -168,7 +180,6 @@ void DecodeProcess::CheckTurn(const Asked& asked,
     refused_ = asked;
     refused_at_ = Now();
     return;
-      refused_->attempt = asked.attempt;
   }
   if (after) {
     Violation(StrCat("overtakes a request that has waited ",
@@ -176,6 +187,26 @@ void DecodeProcess::CheckTurn(const Asked& asked,
   }
   // Whoever comes before it leaves it its turn.
   if (refused_.has_value() && asked.SameAs(*refused_)) refused_.reset();
+}
+
+// Spare blocks are a promise: an attempt that can never need more of them is
+// not refused for want of blocks.
+void DecodeProcess::CheckPromise(const Asked& asked, uint32_t spare,
+                                 const std::vector<decode::Action>& actions) {
+  if (asked.most_blocks > spare) return;
+  environment_.monitor->Count("attempts within spare blocks");
+  for (const decode::Action& action : actions) {
+    const auto* send = std::get_if<decode::SendEvent>(&action);
+    if (send == nullptr || send->session != asked.session ||
+        send->event.refused().attempt_id() != asked.attempt) {
+      continue;
+    }
+    if (send->event.refused().reason().rfind("blocks", 0) == 0) {
+      Violation(StrCat("refused, ", send->event.refused().reason(), ", though ",
+                       asked.most_blocks, " of ", spare,
+                       " spare ones are enough"));
+    }
+  }
 }
 
 // Attempts that neither compute nor are on their way here would wait for ever.

@@ -46,6 +46,7 @@ class DecodeProcess : public WorkerProcess {
     uint32_t priority = 0;
     MonotonicTime since;  // as this command says
     MonotonicTime first;  // the earliest that a command of the request said
+    uint64_t most_blocks = 0;  // that it can ever need
     bool SameAs(const Asked& other) const {
       return session == other.session && request == other.request;
     }
@@ -53,6 +54,8 @@ class DecodeProcess : public WorkerProcess {
   std::optional<Asked> AskedBy(const decode::Event& event);
   void CheckTurn(const Asked& asked,
                  const std::vector<decode::Action>& actions);
+  void CheckPromise(const Asked& asked, uint32_t spare,
+                    const std::vector<decode::Action>& actions);
   void Do(RunStep action);
   void Do(decode::OpenLanding action);
   void Do(decode::CancelLanding action);

@@ -49,6 +49,7 @@ constexpr Mutant kMutants[] = {
     {"fetch_without_deadline", 400},
     {"pushed_unheld", 50},
     {"another_prefix_found", 100},
+    {"spare_blocks_forget_growth", 50},
     {"draft_not_compared", 50},
     {"draft_block_not_cleared", 50},
     {"draft_kv_not_rolled_back", 100},

@@ -82,6 +82,7 @@ TEST(SimulationTest, PropertiesHoldForEverySeed) {
                            "landings given up",
                            "waits for blocks given up",
                            "refused after a long wait",
+                           "attempts within spare blocks",
                            "spans with guesses",
                            "guesses accepted",
                            "draft failures",
