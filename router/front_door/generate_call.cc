@@ -198,7 +198,7 @@ void GenerateCall::CutOff(std::string why) {
     DropQueued(1);
     CancelAfter(limits_.cut_off_grace);
   } else {
-    driver_->Cancel(id_);
+    driver_->Cancel(id_, status_);
   }
 }
 

@@ -27,7 +27,7 @@ struct StreamLimits {
 
 // One Generate stream: writes what the driver emits, one event at a time, as
 // fast as the client reads. A client that exceeds a limit gets
-// RESOURCE_EXHAUSTED, and its request ends as if it had cancelled. What the
+// RESOURCE_EXHAUSTED, and with that its request ends. What the
 // core has held back comes at once, so it waits here until the client has read
 // enough: it is cut off for taking nothing, and when the answer is not taken by
 // the request's deadline (or its end, if that is later) and

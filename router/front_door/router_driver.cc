@@ -57,9 +57,9 @@ void RouterDriver::Submit(ClientRequest request,
       });
 }
 
-void RouterDriver::Cancel(RequestId id) {
-  loop_.Post([this, id] {
-    if (clients_.contains(id)) Handle(ClientCancelled{id});
+void RouterDriver::Cancel(RequestId id, absl::Status status) {
+  loop_.Post([this, id, status = std::move(status)]() mutable {
+    if (clients_.contains(id)) Handle(ClientCancelled{id, std::move(status)});
   });
 }
 

@@ -56,7 +56,7 @@ class RouterDriver {
   absl::Status RefuseEarly(const RequestOutline& outline,
                            MonotonicTime received);
   // Of a request that has ended already: no effect.
-  void Cancel(RequestId id);
+  void Cancel(RequestId id, absl::Status status = ClientCancelled{}.status);
 
   // Only what RouterMetrics allows from any thread.
   RouterMetrics* metrics() { return metrics_; }

@@ -1,15 +1,6 @@
 #include "router/request_flow/attempt_pace.h"
 
-#include <chrono>
-
 namespace baton::router {
-namespace {
-
-// An attempt that ends so shortly before its deadline ends for it: clocks and
-// clients differ.
-constexpr Duration kSlack = std::chrono::milliseconds(50);
-
-}  // namespace
 
 Pace PaceOf(const Attempt& attempt, bool expected, MonotonicTime deadline,
             MonotonicTime now) {
@@ -19,7 +10,8 @@ Pace PaceOf(const Attempt& attempt, bool expected, MonotonicTime deadline,
   }
   const bool decoding =
       attempt.alone() || attempt.phase == AttemptPhase::kDecoding;
-  return decoding && now + kSlack >= deadline ? Pace::kLate : Pace::kUnknown;
+  return decoding && now + kClockSlack >= deadline ? Pace::kLate
+                                                   : Pace::kUnknown;
 }
 
 }  // namespace baton::router

@@ -1,10 +1,16 @@
 #ifndef BATON_ROUTER_REQUEST_FLOW_ATTEMPT_PACE_H_
 #define BATON_ROUTER_REQUEST_FLOW_ATTEMPT_PACE_H_
 
+#include <chrono>
+
 #include "common/base/monotonic_time.h"
 #include "router/request_flow/attempt.h"
 
 namespace baton::router {
+
+// Clocks and clients differ: what ends so shortly before its deadline ends for
+// it.
+inline constexpr Duration kClockSlack = std::chrono::milliseconds(50);
 
 enum class Pace { kUnknown, kInTime, kLate };
 

@@ -37,6 +37,9 @@ struct ClientRequest {
 };
 struct ClientCancelled {
   RequestId id;
+  // How the request ends; not OK. Of the client's own accord: at its deadline,
+  // which may come a little earlier there than here, DEADLINE_EXCEEDED instead.
+  absl::Status status = absl::CancelledError("cancelled by the client");
 };
 
 // A worker became known; its session is not up yet.

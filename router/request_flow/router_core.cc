@@ -8,6 +8,7 @@
 #include "common/base/mutants.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "router/request_flow/attempt_pace.h"
 
 namespace baton::router {
 
@@ -192,7 +193,11 @@ void RouterCore::On(ClientCancelled event) {
     ++counters_.stale_events;
     return;
   }
-  EndRequest(event.id, absl::CancelledError("cancelled by the client"));
+  const bool in_time =
+      now_ + kClockSlack < entries_.at(event.id).flow.request().deadline;
+  EndRequest(event.id, absl::IsCancelled(event.status) && !in_time
+                           ? absl::DeadlineExceededError("deadline: passed")
+                           : std::move(event.status));
   BATON_FAILPOINT("router.cancelled");
 }
 

@@ -15,6 +15,7 @@ using ::baton::testing::Eventually;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kWindowBytes = 65'535;
 
@@ -70,6 +71,10 @@ TEST(GenerateCallTest, AnAnswerThatPilesUpIsCutOff) {
               HasSubstr(" bytes are waiting, allowed 1048576)"));
   EXPECT_TRUE(
       Eventually([&] { return Value(cluster, "baton_unread_bytes") == 0; }));
+  EXPECT_THAT(cluster.MetricsText(),
+              HasSubstr("code=\"RESOURCE_EXHAUSTED\",finish_reason=\"none\""));
+  EXPECT_THAT(cluster.MetricsText(), Not(HasSubstr("code=\"CANCELLED\"")))
+      << "the client did not";
 }
 
 TEST(GenerateCallTest, AClientThatTakesNothingIsCutOffInTime) {

@@ -40,6 +40,32 @@ TEST(RouterCoreDeadlineTest, AtTheDeadlineTheRequestEnds) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(*driver.answer(id).status));
 }
 
+// A client's own deadline ends its call a moment before or after this one.
+TEST(RouterCoreDeadlineTest, ACancelAtTheDeadlineIsTheDeadline) {
+  for (const int ms : {0, 4900, 4960, 4999}) {
+    CoreDriver driver;
+    driver.AddPrefill("p");
+    driver.AddDecode("d");
+    const RequestId id = driver.Ask(10, 1, 8, seconds(5));
+    driver.Advance(std::chrono::milliseconds(ms));
+    driver.Cancel(id);
+    EXPECT_EQ(driver.answer(id).status->code(),
+              ms < 4950 ? absl::StatusCode::kCancelled
+                        : absl::StatusCode::kDeadlineExceeded)
+        << ms;
+  }
+}
+
+TEST(RouterCoreDeadlineTest, WhoIsCutOffEndsWithTheReason) {
+  CoreDriver driver;
+  driver.AddPrefill("p");
+  driver.AddDecode("d");
+  const RequestId id = driver.Ask(10, 1, 8, seconds(5));
+  driver.Advance(std::chrono::milliseconds(4980));
+  driver.Handle(ClientCancelled{id, absl::ResourceExhaustedError("slow")});
+  EXPECT_EQ(driver.answer(id).status, absl::ResourceExhaustedError("slow"));
+}
+
 TEST(RouterCoreDeadlineTest, ALateRouterHearsItsWorkersOut) {
   CoreDriver driver;
   const WorkerIndex prefill = driver.AddPrefill("p");
