@@ -69,11 +69,12 @@ void MixedLoad::SampleMemory(double seconds) {
   }
 }
 
-absl::StatusOr<double> MixedLoad::DecodeMetric(const std::string& name) {
+absl::StatusOr<double> MixedLoad::DecodeMetric(const std::string& name,
+                                               const std::string& label) {
   double sum = 0;
   for (int i = 0; i < options_.decode; ++i) {
     BATON_ASSIGN_OR_RETURN(const double value,
-                           cluster_->decode(i).Metric(name));
+                           cluster_->decode(i).Metric(name, label));
     sum += value;
   }
   return sum;

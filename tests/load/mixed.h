@@ -58,8 +58,10 @@ class MixedLoad {
   // Takes a sample of the memory of every process.
   void SampleMemory(double seconds);
   const std::map<std::string, MemoryTrace>& memory() const { return memory_; }
-  // Sum over the decode workers; NOT_FOUND for a metric they do not have.
-  absl::StatusOr<double> DecodeMetric(const std::string& name);
+  // Sum over the decode workers of the series with this label; NOT_FOUND for a
+  // metric they do not have.
+  absl::StatusOr<double> DecodeMetric(const std::string& name,
+                                      const std::string& label);
   // All pools empty, and every process ends with 0.
   absl::Status Finish();
 

@@ -3,8 +3,10 @@
 // figures; exit code 1 when something was wrong.
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -49,12 +51,20 @@ absl::Status Run(const MixedOptions& options, Duration time,
     std::printf("  %s: %lu\n", kind.c_str(), count);
   }
   bool idle = false;  // something that is to be seen here did not happen
-  for (const char* metric :
-       {"baton_preemptions_total", "baton_recomputed_tokens_total",
-        "baton_drafted_tokens_total", "baton_accepted_draft_tokens_total",
-        "baton_speculation_saved_steps_total"}) {
-    BATON_ASSIGN_OR_RETURN(const double value, load->DecodeMetric(metric));
-    std::printf("  %s: %.0f\n", metric, value);
+  for (const auto& [metric, label] :
+       std::initializer_list<std::pair<const char*, const char*>>{
+           {"baton_preemptions_total", ""},
+           {"baton_preempted_returns_total", "way=\"push\""},
+           {"baton_preempted_returns_total", "way=\"recompute\""},
+           {"baton_fetched_blocks_total", ""},
+           {"baton_recomputed_tokens_total", ""},
+           {"baton_drafted_tokens_total", ""},
+           {"baton_accepted_draft_tokens_total", ""},
+           {"baton_speculation_saved_steps_total", ""}}) {
+    BATON_ASSIGN_OR_RETURN(const double value,
+                           load->DecodeMetric(metric, label));
+    std::printf("  %s%s%s: %.0f\n", metric, *label == 0 ? "" : " ", label,
+                value);
     idle = idle || value == 0;
   }
   bool grew = false;
@@ -76,7 +86,9 @@ absl::Status Run(const MixedOptions& options, Duration time,
   }
   if (time < kLong) return absl::OkStatus();
   if (grew) return absl::InternalError("memory grows");
-  if (idle) return absl::InternalError("no preemption, or no guess was right");
+  if (idle)
+    return absl::InternalError(
+        "no preemption, none of a way back, or no guess was right");
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/status.h"
 
 namespace baton::testing {
 namespace {
@@ -66,9 +67,7 @@ Answer RunRequest(v1::Generation::Stub& stub,
     if (on_event && !on_event(event)) context.TryCancel();
   }
   const grpc::Status status = reader->Finish();
-  answer.status =
-      absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                   status.error_message());
+  answer.status = FromGrpcStatus(status);
   return answer;
 }
 
