@@ -401,6 +401,7 @@ void RouterCore::DispatchQueue() {
     const AdmissionQueue::Item item = *next;
     const WaitingWork& waiting = waiting_.at(item.id);
     const PlacementRequest& placement = waiting.work.placement;
+    if (now_ < placement.not_before) continue;  // and in nobody's way
     const std::vector<Candidate> places =
         CandidatesFor(placement, workers_.views(), rules, now_);
     if (places.empty()) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "tests/unit/router/request_flow/core_driver.h"
 
 namespace baton::router {
@@ -187,6 +190,49 @@ TEST_F(ReturnTest, NorDoesWhoTakesItInTheEnd) {
   driver_.TakeLog();
   driver_.Reserved(d_, driver_.last_attempt());
   EXPECT_THAT(driver_.TakeLog(), ElementsAre("start 0 #2"));
+}
+
+// As many as a pass of the queue looks at, all waiting for their time, stand
+// before the newcomer.
+TEST_F(ReturnTest, WhoWaitsForItsTimeHoldsUpNobody) {
+  constexpr int kMany = 64;
+  for (int i = 0; i < kMany; ++i) driver_.Ask(10, 1, 8, seconds(600), 1);
+  for (int round = 0; round < 8; ++round) {
+    std::vector<AttemptId> open;
+    while (open.size() < kMany) {
+      for (const std::string& line : driver_.TakeLog()) {
+        if (line.rfind("reserve", 0) == 0) {
+          open.emplace_back(std::stoull(line.substr(line.find('#') + 1)));
+        }
+      }
+      driver_.Advance(milliseconds(10));
+      LoadAll();
+    }
+    for (AttemptId attempt : open) GiveUp(d_, attempt);
+  }
+  LoadAll();
+  driver_.TakeLog();
+  driver_.Ask(10, 1, 8, seconds(900), 1);
+  EXPECT_EQ(driver_.TakeLog().size(), 1u) << "of an idle cluster";
+}
+
+TEST_F(ReturnTest, NoPlacesAreKeptForWhoWaitsForItsTime) {
+  v1::WorkerHello hello = CoreDriver::Hello("d", v1::WORKER_ROLE_DECODE);
+  hello.set_max_sequences(4);
+  driver_.Down(d_);
+  driver_.Up(d_, hello);
+  LoadAll();
+  driver_.Ask(10, 2, 8, seconds(600));
+  for (int round = 0; round < 8; ++round) {
+    GiveUp(d_, driver_.last_attempt());
+    if (round < 7) Wait();
+  }
+  LoadAll();
+  for (int i = 0; i < 4; ++i) {
+    driver_.TakeLog();
+    driver_.Ask(10, 1, 8, seconds(900));
+    EXPECT_EQ(driver_.TakeLog().size(), 1u) << i << " of 4 places";
+  }
 }
 
 // A worker at fault is another matter.
