@@ -1,5 +1,6 @@
 #include "tests/simulation/client.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/match.h"
