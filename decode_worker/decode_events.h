@@ -101,7 +101,7 @@ struct DecodeCounters : WorkerCounters {
   uint64_t pushed_returns = 0, recomputed_returns = 0;
   uint64_t fetched_blocks = 0, fetched_bytes = 0;
   uint64_t failed_fetches = 0;   // what was asked for did not come in time
-  uint64_t refused_fetches = 0;  // nobody holds it
+  uint64_t refused_fetches = 0;  // nobody pushes it
 };
 
 struct DecodeKind {

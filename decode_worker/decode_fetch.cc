@@ -35,7 +35,7 @@ uint32_t DecodeScheduler::fetching() const {
 bool DecodeScheduler::Fetches(const DecodeJob& job, MonotonicTime now) const {
   const bool held = !job.local && job.branched && job.demand.shared > 0;
   // What a holder let go of it never has again.
-  if (!held || job.push_refused || job.fetch.has_value()) return false;
+  if (!held || job.context_gone || job.fetch.has_value()) return false;
   std::optional<double> recompute_seconds;
   if (costs_.has_value()) {
     recompute_seconds =
@@ -132,7 +132,7 @@ void DecodeScheduler::On(SessionId session, const v1::PushRefused& refused,
   }
   ++counters_.refused_fetches;
   return_choice_.Refused(now - job->fetch->asked, now);
-  job->push_refused = true;
+  job->context_gone = refused.gone();
   GiveUpFetch(*job);
   BATON_FAILPOINT("decode.push_refused");
 }

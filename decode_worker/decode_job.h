@@ -88,7 +88,7 @@ struct DecodeJob : AttemptJob {
   bool landing_failed = false;        // is over soon, by itself
   v1::Ticket ticket;                  // for a repeated request
   std::optional<ContextFetch> fetch;  // not over
-  bool push_refused = false;          // nobody is asked again
+  bool context_gone = false;          // nobody holds it: is not asked again
 
   uint32_t credit = 0;  // prompt tokens started and not computed, ever
   uint32_t chunks = 0;  // of local prefill

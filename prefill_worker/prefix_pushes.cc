@@ -73,7 +73,11 @@ void PrefillScheduler::Push(SessionId session, v1::PushPrefix push,
   absl::StatusOr<PrefixPush> found = NewPush(push);
   if (!found.ok()) {
     ++counters_.pushes.refused;
-    RefusePush(session, attempt, landing, found.status());
+    // What is still being handed over is kept once that is acknowledged.
+    const bool yet = absl::IsNotFound(found.status()) &&
+                     jobs_.Find(session, attempt) != nullptr;
+    RefusePush(session, attempt, landing,
+               yet ? absl::UnavailableError("not held yet") : found.status());
     return;
   }
   if (earlier != nullptr) GiveUpPush(*earlier);
@@ -119,6 +123,7 @@ void PrefillScheduler::RefusePush(SessionId session, AttemptId attempt,
   refused.set_attempt_id(attempt.value());
   refused.set_landing_id(landing.value());
   refused.set_reason(std::string(why.message()));
+  refused.set_gone(absl::IsNotFound(why));
   Send(session, std::move(event));
 }
 
@@ -126,7 +131,8 @@ void PrefillScheduler::OnPushOpened(PrefixPush& push,
                                     const absl::StatusOr<TransferId>& opened) {
   if (!opened.ok()) {
     if (push.open()) ++counters_.pushes.refused;
-    RefusePush(push.session, push.attempt, push.landing, opened.status());
+    RefusePush(push.session, push.attempt, push.landing,
+               absl::UnavailableError(opened.status().message()));
     EndPush(push);
     return;
   }

@@ -265,7 +265,9 @@ void RequestFlow::OnPushRefused(AttemptId id, v1::PushRefused refused,
     return;
   }
   attempt->push.reset();
-  RefusePush(*attempt, landing, refused.reason(), out);
+  v1::DecodeCommand command;
+  *command.mutable_push_refused() = std::move(refused);
+  out->push_back(SendToDecode{attempt->decode, std::move(command)});
 }
 
 void RequestFlow::RefusePush(const Attempt& attempt, LandingId landing,

@@ -54,6 +54,7 @@ class DecodeFuzzer final
     if (kind == 2) {
       v1::PushRefused& refused = *command->mutable_push_refused();
       refused.set_attempt_id(input_.Below(32));
+      refused.set_gone(refused.attempt_id() % 2 == 0);
       if (harness_.landings.empty()) return;
       refused.set_landing_id(harness_.landings.rbegin()->first.value() -
                              input_.Below(2));

@@ -220,9 +220,9 @@ class DecodeFetchTwice : public testing::Test, public FetchHarness {
   }
 };
 
-TEST_F(DecodeFetchTwice, ARefusalIsComputedAgainAndNotAskedTwice) {
+TEST_F(DecodeFetchTwice, WhatIsGoneIsComputedAgainAndNotAskedTwice) {
   Preempt(40);
-  h.RefusePush(1, 1, Landing());
+  h.RefusePush(1, 1, Landing(), /*gone=*/true);
   EXPECT_TRUE(h.landings.at(Landing()).cancelled);
   ExpectQuarantine();
   h.CloseLanding(Landing());
@@ -234,6 +234,23 @@ TEST_F(DecodeFetchTwice, ARefusalIsComputedAgainAndNotAskedTwice) {
   EXPECT_EQ(counters().failed_fetches, 0u);
   EXPECT_EQ(counters().recomputed_returns, 2u);
   EXPECT_EQ(counters().recomputed_tokens, 41u + 42u);
+  ExpectUndisturbed(40);
+}
+
+TEST_F(DecodeFetchTwice, WhoCouldNotPushOnceIsAskedTheNextTime) {
+  Preempt(40);
+  h.RefusePush(1, 1, Landing());
+  ExpectQuarantine();
+  h.CloseLanding(Landing());
+  ExpectComputedFromTheFirstRow();
+  FinishStep();
+  FinishStep();
+  FinishStep();
+  ASSERT_THAT(wanted, SizeIs(2)) << "preempted again";
+  EXPECT_EQ(counters().refused_fetches, 1u);
+  h.Pushed(Landing());
+  FinishAllSteps();
+  EXPECT_EQ(counters().pushed_returns, 1u);
   ExpectUndisturbed(40);
 }
 
@@ -294,7 +311,7 @@ TEST_F(DecodeFetchTwice, ASealWithContentsIsAFailure) {
 TEST_F(DecodeFetchTwice, WhatArrivesAfterTheRefusalIsTaken) {
   Preempt(40);
   const LandingId landing = Landing();
-  h.RefusePush(1, 1, landing);
+  h.RefusePush(1, 1, landing, /*gone=*/true);
   h.Pushed(landing);
   ASSERT_TRUE(h.step.has_value());
   EXPECT_EQ(h.step->spans[0].first_position, 32u);

@@ -167,8 +167,8 @@ class RandomDecode {
   void RefuseSome() {
     const auto most = std::min<uint32_t>(2, wanted_.size());
     const auto& [session, wanted] = wanted_[wanted_.size() - 1 - Draw(most)];
-    const uint64_t landing = wanted.ticket().landing_id() - Draw(4) / 3;
-    h_->RefusePush(session, wanted.attempt_id(), LandingId(landing));
+    const uint64_t id = wanted.ticket().landing_id() - Draw(4) / 3;
+    h_->RefusePush(session, wanted.attempt_id(), LandingId(id), id % 2 == 0);
   }
 
   // One in `ends` draws ends its answer, one in 400 spans breaks.

@@ -59,11 +59,13 @@ class SchedulerHarness
     command.mutable_release()->set_attempt_id(attempt);
     Send(session, std::move(command));
   }
-  void RefusePush(uint64_t session, uint64_t attempt, LandingId landing) {
+  void RefusePush(uint64_t session, uint64_t attempt, LandingId landing,
+                  bool gone = false) {
     v1::DecodeCommand command;
     command.mutable_push_refused()->set_attempt_id(attempt);
     command.mutable_push_refused()->set_landing_id(landing.value());
-    command.mutable_push_refused()->set_reason("not held");
+    command.mutable_push_refused()->set_reason(gone ? "not held" : "busy");
+    command.mutable_push_refused()->set_gone(gone);
     Send(session, std::move(command));
   }
   void Open(absl::Status status = absl::OkStatus()) {

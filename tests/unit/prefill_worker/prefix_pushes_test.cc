@@ -49,10 +49,12 @@ class PrefixPushTest : public testing::Test {
     EXPECT_TRUE(events[0].has_push_refused()) << events[0].DebugString();
     EXPECT_EQ(events[0].push_refused().attempt_id(), 5u);
     EXPECT_EQ(events[0].push_refused().landing_id(), 70u);
+    gone_ = events[0].push_refused().gone();
     return events[0].push_refused().reason();
   }
 
   SchedulerHarness h;
+  bool gone_ = false;                       // as the last refusal says
   const v1::SequenceSpec spec_ = Spec(70);  // 4 whole blocks
 };
 
@@ -110,6 +112,7 @@ TEST_F(PrefixPushTest, APartOfThePrefixAndTheBlocksOfAReplay) {
 TEST_F(PrefixPushTest, WhatIsNotHeldIsRefused) {
   h.Push(1, h.PushOf(5, 70, spec_, 4));
   EXPECT_EQ(Refusal(), "not held");
+  EXPECT_TRUE(gone_) << "no such attempt is here";
   HandOver(5, spec_);
   h.Push(1, h.PushOf(5, 70, Spec(70, "another"), 4));
   EXPECT_EQ(Refusal(), "not held") << "salts never share";
@@ -122,6 +125,32 @@ TEST_F(PrefixPushTest, WhatIsNotHeldIsRefused) {
   EXPECT_EQ(sending(), 0u);
   EXPECT_EQ(pushes().refused, 3u);
   EXPECT_EQ(h.scheduler.counters().failed, 0u);
+}
+
+// The receiver knows sooner than the sender that everything arrived.
+TEST_F(PrefixPushTest, WhatIsNotAcknowledgedYetIsNotGone) {
+  h.Start(1, 5, spec_);
+  h.FinishAllSteps();
+  h.TakeEvents(1);
+  const TransferId hand_over = h.transfers.begin()->first;
+  h.Push(1, h.PushOf(5, 70, spec_, 4));
+  EXPECT_EQ(Refusal(), "not held yet");
+  EXPECT_FALSE(gone_);
+  h.Acknowledge(hand_over);
+  h.TakeEvents(1);
+  h.Push(1, h.PushOf(5, 71, spec_, 4));
+  EXPECT_THAT(h.TakeEvents(1), IsEmpty());
+  h.Acknowledge(h.transfers.begin()->first);
+  EXPECT_EQ(pushes().acked, 1u);
+}
+
+TEST_F(PrefixPushTest, WhatWasEvictedIsGone) {
+  HandOver(5, spec_);
+  h.Start(1, 6, toy::MakeSpec(64 * 16, 10));
+  ASSERT_EQ(cached(), 0u);
+  h.Push(1, h.PushOf(5, 70, spec_, 4));
+  EXPECT_EQ(Refusal(), "not held");
+  EXPECT_TRUE(gone_);
 }
 
 TEST_F(PrefixPushTest, AMalformedPushIsRefusedByTheField) {
@@ -145,6 +174,7 @@ TEST_F(PrefixPushTest, AMalformedPushIsRefusedByTheField) {
     spoil(&push);
     h.Push(1, push);
     EXPECT_EQ(Refusal(), why);
+    EXPECT_FALSE(gone_);
   }
   EXPECT_EQ(sending(), 0u);
 }
@@ -156,6 +186,7 @@ TEST_F(PrefixPushTest, ATicketThatTheTransferRefusesIsToldAndHoldsNothing) {
   EXPECT_EQ(sending(), 4u);
   h.Open(absl::InvalidArgumentError("ticket.nonce: 3 bytes"));
   EXPECT_EQ(Refusal(), "ticket.nonce: 3 bytes");
+  EXPECT_FALSE(gone_);
   EXPECT_TRUE(h.scheduler.idle());
   EXPECT_EQ(cached(), 4u);
   EXPECT_EQ(pushes().refused, 1u);
@@ -266,8 +297,9 @@ TEST_F(PrefixPushTest, AVoidPushThatCannotOpenIsToldToo) {
   h.Push(1, h.PushOf(5, 70, spec_, 4));
   h.Cancel(1, 5);
   EXPECT_EQ(sending(), 0u) << "nothing reads them";
-  h.Open(absl::UnavailableError("no"));
+  h.Open(absl::NotFoundError("no"));
   EXPECT_EQ(Refusal(), "no");
+  EXPECT_FALSE(gone_) << "the blocks are there";
   EXPECT_TRUE(h.scheduler.idle());
   EXPECT_EQ(pushes().cancelled, 1u);
   EXPECT_EQ(pushes().refused, 0u) << "it ended once";
@@ -319,6 +351,7 @@ TEST(PrefixPushes, AreBoundedAndEachSessionHasItsOwn) {
   EXPECT_EQ(events[0].push_refused().attempt_id(), 6u);
   EXPECT_EQ(events[0].push_refused().landing_id(), 71u);
   EXPECT_EQ(events[0].push_refused().reason(), "2 pushes are under way");
+  EXPECT_FALSE(events[0].push_refused().gone());
   h.Acknowledge(h.transfers.begin()->first);
   h.Push(1, h.PushOf(6, 71, spec, 4));
   EXPECT_THAT(h.TakeEvents(1), IsEmpty());
@@ -332,6 +365,7 @@ TEST_F(PrefixPushTest, ADrainEndsWithThePushesThatRunAndTakesNoMore) {
   EXPECT_FALSE(h.scheduler.idle());
   h.Push(1, h.PushOf(5, 70, spec_, 4));
   EXPECT_EQ(Refusal(), "the prefill worker drains");
+  EXPECT_FALSE(gone_);
   h.Acknowledge(h.transfers.begin()->first);
   EXPECT_TRUE(h.scheduler.idle());
   EXPECT_TRUE(h.AllFreeOrCached());
@@ -406,6 +440,7 @@ TEST_F(PrefixPushTest, NothingIsKeptOfComputeThatIsNotTrusted) {
   h.TakeEvents(1);
   h.Push(1, h.PushOf(5, 70, spec_, 4));
   EXPECT_THAT(Refusal(), HasSubstr("could not be computed"));
+  EXPECT_FALSE(gone_);
 }
 
 TEST_F(PrefixPushTest, AProbeTakesTheRoomOfWhatIsCached) {

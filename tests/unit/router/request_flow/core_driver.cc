@@ -211,6 +211,7 @@ void CoreDriver::PushRefused(WorkerIndex prefill, AttemptId attempt,
   refused.set_attempt_id(attempt.value());
   refused.set_landing_id(landing);
   refused.set_reason("not held");
+  refused.set_gone(true);
   FromPrefill(prefill, std::move(event));
 }
 
@@ -305,7 +306,8 @@ void CoreDriver::Do(const Action& action) {
       const v1::PushRefused& refused = ask->command.push_refused();
       log_.push_back(StrCat("refuse ", ask->worker.value(), " #",
                             refused.attempt_id(), " L", refused.landing_id(),
-                            ": ", refused.reason()));
+                            ": ", refused.reason(),
+                            refused.gone() ? ", gone" : ""));
       return;
     }
     if (ask->command.has_release()) {

@@ -33,7 +33,8 @@ TEST_F(PushTest, IsPassedOnAndItsRefusalBack) {
   EXPECT_EQ(driver_.last_push().prefix_hash(), std::string(32, 'h'));
   EXPECT_EQ(driver_.last_push().deadline_ms(), 900u);
   driver_.PushRefused(p_, a, 70);
-  EXPECT_THAT(driver_.TakeLog(), ElementsAre("refuse 1 #1 L70: not held"));
+  EXPECT_THAT(driver_.TakeLog(),
+              ElementsAre("refuse 1 #1 L70: not held, gone"));
   EXPECT_EQ(driver_.stale(), 0u);
   driver_.Tokens(d_, a, {{0, 1, 8, true}});
   driver_.Done(d_, a);
@@ -56,7 +57,8 @@ TEST_F(PushTest, EachLandingIsAskedForOnce) {
   EXPECT_EQ(driver_.stale(), 2u);
   driver_.PushRefused(p_, a, 71);
   driver_.PushRefused(p_, a, 71);
-  EXPECT_THAT(driver_.TakeLog(), ElementsAre("refuse 1 #1 L71: not held"));
+  EXPECT_THAT(driver_.TakeLog(),
+              ElementsAre("refuse 1 #1 L71: not held, gone"));
   EXPECT_EQ(driver_.stale(), 3u);
 }
 
