@@ -66,7 +66,7 @@ void DecodeScheduler::OnFetchOpened(DecodeJob& job, LandingOpened event,
                                     MonotonicTime now) {
   ContextFetch& fetch = *job.fetch;
   if (!event.ticket.ok()) {
-    if (job.fetching()) ++counters_.failed_fetches;
+    FailFetch(job, now);
     EndFetch(job, /*arrived=*/false, now);
     return;
   }
@@ -106,7 +106,6 @@ void DecodeScheduler::OnFetchEvent(DecodeJob& job,
     EndFetch(job, arrived, now);
   } else if (std::holds_alternative<transfer::LandingFailed>(event)) {
     if (fetch.given_up) return;
-    ++counters_.transfer_failures;
     fetch.failed = true;
     FailFetch(job, now);
     GiveUpFetch(job);
