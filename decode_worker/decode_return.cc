@@ -71,10 +71,12 @@ bool DecodeScheduler::EndStandstill(MonotonicTime now) {
   }
   standstill_ = std::min(standstill_, now + options_.block_patience);
   if (now < standstill_ || BATON_MUTANT("standstill_without_end")) return false;
-  // The last that holds blocks: whoever fails without any makes no room.
+  // The last that holds blocks: whoever fails without any, or with those alone
+  // that its transfer keeps, makes no room.
   const auto holder =
-      std::find_if(waiting.rbegin(), waiting.rend(),
-                   [](const DecodeJob* job) { return job->HeldBlocks() > 0; });
+      std::find_if(waiting.rbegin(), waiting.rend(), [](const DecodeJob* job) {
+        return job->HeldBlocks() > job->QuarantinedBlocks();
+      });
   // One at a time where that makes no room, or not the room that is wanted.
   const bool helps =
       holder != waiting.rend() &&

@@ -63,9 +63,9 @@ class DecodeFetchRoom : public testing::Test {
 
   // The first, which ranks first, runs while a holder is asked for the blocks
   // of the second, and takes the second's own one.
-  void PushOutWhileFetching() {
+  void PushOutWhileFetching(uint32_t max_tokens = 40) {
     Open(Small(6));
-    h->Serve(1, 1, toy::MakeSpec(20, 40));
+    h->Serve(1, 1, toy::MakeSpec(20, max_tokens));
     HandOver(2, toy::MakeSpec(32, 10));
     while (h->scheduler.fetching() == 0 && h->step.has_value()) FinishStep();
     ASSERT_EQ(counters().preemptions, 2u) << "both, as asked for";
@@ -136,6 +136,24 @@ TEST_F(DecodeFetchRoom, ItsEndWaitsForTheOldTransfer) {
   EXPECT_EQ(h->ledger().free, 4u);
   h->CloseLanding(h->OnlyLanding());
   EXPECT_TRUE(h->scheduler.idle());
+  EXPECT_TRUE(h->AllFree());
+}
+
+// The first needs a block more, and the second holds nothing but what its old
+// transfer may still write.
+TEST_F(DecodeFetchRoom, WhoseFailureMakesNoRoomIsSpared) {
+  PushOutWhileFetching(/*max_tokens=*/60);
+  FinishAllSteps();
+  ASSERT_EQ(h->scheduler.waiting(), 2u);
+  ASSERT_EQ(quarantine(), 2u);
+  Wait(std::chrono::milliseconds(2100));
+  EXPECT_EQ(failures, 1);
+  EXPECT_EQ(counters().given_up, 1u);
+  ASSERT_TRUE(h->step.has_value()) << "the second goes on";
+  FinishAllSteps();
+  EXPECT_EQ(tokens.at(2), 9);
+  h->CloseLanding(h->OnlyLanding());
+  EXPECT_EQ(failures, 1);
   EXPECT_TRUE(h->AllFree());
 }
 
