@@ -43,9 +43,7 @@ uint64_t DecodeScheduler::PredictedPeak(
       continue;
     }
     if (job.phase != Phase::kPreempted) AddDemand(job, &demand);
-    if (job.phase != Phase::kFetching) {
-      demand.AddHeld(job.QuarantinedBlocks(), kForGood);
-    }
+    demand.AddHeld(job.LeavingBlocks(), kForGood);
   }
   demand.AddHeld(static_cast<uint32_t>(probe_.size()), 1);
   if (one_more != nullptr) AddDemand(*one_more, &demand);

@@ -35,10 +35,9 @@ void DecodeScheduler::GrowTables() {
     if (pool_.ledger().free < missing) {
       const std::vector<DecodeJob*> victims = VictimsFor(*job);
       // Nobody gives way in vain.
-      uint32_t reach =
-          pool_.ledger().free + pool_.ledger()[BlockUse::kQuarantine];
+      uint32_t reach = pool_.ledger().free + ComingFree();
       for (const DecodeJob* victim : victims) {
-        reach += victim->HeldBlocks() - victim->QuarantinedBlocks();
+        reach += victim->HeldBlocks() - victim->LeavingBlocks();
       }
       for (const DecodeJob* lands : LandingsFor(*job)) {
         reach += lands->HeldBlocks();
@@ -120,10 +119,18 @@ std::vector<DecodeJob*> DecodeScheduler::LandingsFor(const DecodeJob& job) {
 
 void DecodeScheduler::CloseLandingsFor(const DecodeJob& job, uint32_t blocks) {
   for (DecodeJob* landing : LandingsFor(job)) {
-    const Ledger& ledger = pool_.ledger();
-    if (ledger.free + ledger[BlockUse::kQuarantine] >= blocks) return;
+    if (pool_.ledger().free + ComingFree() >= blocks) return;
     CloseLanding(*landing);
   }
+}
+
+uint32_t DecodeScheduler::ComingFree() const {
+  uint32_t blocks = pool_.ledger()[BlockUse::kQuarantine];
+  for (const auto& [id, job] : jobs_) {
+    if (job.outwaits())
+      blocks -= static_cast<uint32_t>(job.fetch->blocks.size());
+  }
+  return blocks;
 }
 
 void DecodeScheduler::CloseLanding(DecodeJob& landing) {

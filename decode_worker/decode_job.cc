@@ -16,8 +16,8 @@ uint32_t DecodeJob::HeldBlocks() const {
   return static_cast<uint32_t>(held);
 }
 
-uint32_t DecodeJob::QuarantinedBlocks() const {
-  return fetch.has_value() && fetch->given_up
+uint32_t DecodeJob::LeavingBlocks() const {
+  return fetch.has_value() && fetch->given_up && !outwaits()
              ? static_cast<uint32_t>(fetch->blocks.size())
              : 0;
 }

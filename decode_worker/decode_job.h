@@ -97,6 +97,8 @@ struct DecodeJob : AttemptJob {
   MonotonicTime ready, prefill_started, decode_started;
   double queue_ms = 0, prefill_ms = 0;
 
+  // It waits for the end of a transfer that it gave up, to use its blocks.
+  bool outwaits() const { return phase == Phase::kFetching && fetch->given_up; }
   // It waits for blocks that may still come.
   bool fetching() const {
     return phase == Phase::kFetching && !fetch->given_up;
@@ -109,7 +111,8 @@ struct DecodeJob : AttemptJob {
   std::pair<uint32_t, JobId> rank() const { return {request.priority, id}; }
 
   uint32_t HeldBlocks() const;
-  uint32_t QuarantinedBlocks() const;  // of those, given up by it
+  // Of those, given up by it: free once the old transfer is over.
+  uint32_t LeavingBlocks() const;
   // To be taken when it comes back: in all, and a branch besides the shared.
   uint32_t ReturnBlocks() const;
   uint32_t OwnBlocks(const Branch& branch) const;

@@ -75,7 +75,7 @@ bool DecodeScheduler::EndStandstill(MonotonicTime now) {
   // that its transfer keeps, makes no room.
   const auto holder =
       std::find_if(waiting.rbegin(), waiting.rend(), [](const DecodeJob* job) {
-        return job->HeldBlocks() > job->QuarantinedBlocks();
+        return job->HeldBlocks() > job->LeavingBlocks();
       });
   // One at a time where that makes no room, or not the room that is wanted.
   const bool helps =

@@ -119,7 +119,8 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   std::vector<DecodeJob*> LandingsFor(const DecodeJob& job);
   void Preempt(DecodeJob& job);
   void ForcePreemptions();
-  // Landings fail until so many blocks are free or in quarantine.
+  uint32_t ComingFree() const;  // in quarantine, and then nobody's
+  // Landings fail until so many blocks are free or coming free.
   void CloseLandingsFor(const DecodeJob& job, uint32_t blocks);
   void CloseLanding(DecodeJob& landing);
 

@@ -157,6 +157,31 @@ TEST_F(DecodeFetchRoom, WhoseFailureMakesNoRoomIsSpared) {
   EXPECT_TRUE(h->AllFree());
 }
 
+// What a refused push leaves in quarantine goes on in the answer that asked for
+// it: nobody else can wait for it.
+TEST_F(DecodeFetchRoom, WhatIsComputedIntoAgainDoesNotComeFree) {
+  Open(Small(9));
+  HandOver(1, toy::MakeSpec(32, 20));
+  h->Serve(1, 2, toy::MakeSpec(20, 60));
+  h->Reserve(1, 3, toy::MakeSpec(32, 10));
+  while (h->scheduler.fetching() == 0 && h->step.has_value()) FinishStep();
+  ASSERT_THAT(h->landings, SizeIs(2));
+  const LandingId third = h->landings.begin()->first;
+  h->RefusePush(1, 1, h->landings.rbegin()->first);
+  while (h->ledger().free > 0 && h->step.has_value()) FinishStep();
+  ASSERT_EQ(counters().landings_given_up, 0u);
+  while (counters().landings_given_up == 0 && h->step.has_value()) FinishStep();
+  EXPECT_EQ(counters().landings_given_up, 1u);
+  EXPECT_EQ(quarantine(), 4u);
+  h->CloseLanding(third);
+  EXPECT_TRUE(h->step.has_value()) << "the second goes on";
+  h->CloseLanding(h->OnlyLanding());
+  FinishAllSteps();
+  EXPECT_EQ(tokens.at(1), 19);
+  EXPECT_EQ(tokens.at(2), 60);
+  EXPECT_TRUE(h->AllFree());
+}
+
 // The second has no block for its next row until the first goes on.
 class DecodeFetchStandstill : public DecodeFetchRoom {
  protected:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/cost_model/cost_model.h"
 #include "common/tokens/prefix_hash.h"
 #include "tests/unit/decode_worker/scheduler_harness.h"
 
