@@ -48,12 +48,19 @@ std::optional<size_t> DecodeScheduler::FewestOf(
 
 void DecodeScheduler::MakeRoomFor(const DecodeJob& job) {
   const std::vector<DecodeJob*> victims = VictimsFor(job);
-  if (const auto count = FewestOf(victims, job)) {
-    for (size_t i = 0; i < *count; ++i) Preempt(*victims[i]);
-  } else if (!victims.empty()) {
-    // They go on until the blocks of the landings are there too.
+  if (victims.empty()) return;
+  std::vector<DecodeJob*> others = Leaving();
+  const size_t leaving = others.size();
+  others.insert(others.end(), victims.begin(), victims.end());
+  const auto count = FewestOf(others, job);
+  if (!count.has_value()) {
     CloseLandingsToReturn(job);
+    return;
   }
+  const size_t needed = *count - std::min(*count, leaving);
+  // They go on until what comes by itself, and of landings, is there too.
+  if (!FitsWithout(job, absl::MakeSpan(victims).first(needed))) return;
+  for (size_t i = 0; i < needed; ++i) Preempt(*victims[i]);
 }
 
 bool DecodeScheduler::EndStandstill(MonotonicTime now) {
@@ -93,15 +100,19 @@ bool DecodeScheduler::EndStandstill(MonotonicTime now) {
   return true;
 }
 
-void DecodeScheduler::CloseLandingsToReturn(const DecodeJob& job) {
-  std::vector<DecodeJob*>
-      others;  // first those whose blocks come by themselves
-  for (auto& [id, other] : jobs_) {
+std::vector<DecodeJob*> DecodeScheduler::Leaving() {
+  std::vector<DecodeJob*> leaving;
+  for (auto& [id, job] : jobs_) {
     const bool leaves =
-        other.phase == Phase::kClosing ||
-        (other.phase == Phase::kPreempted && other.fetch.has_value());
-    if (leaves) others.push_back(&other);
+        job.phase == Phase::kClosing ||
+        (job.phase == Phase::kPreempted && job.fetch.has_value());
+    if (leaves) leaving.push_back(&job);
   }
+  return leaving;
+}
+
+void DecodeScheduler::CloseLandingsToReturn(const DecodeJob& job) {
+  std::vector<DecodeJob*> others = Leaving();
   const std::vector<DecodeJob*> victims = VictimsFor(job);
   others.insert(others.end(), victims.begin(), victims.end());
   const size_t without_landings = others.size();

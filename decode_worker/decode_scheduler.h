@@ -87,7 +87,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   void Serve(SessionId session, const v1::ServeLocally& command,
              MonotonicTime now);
   void Release(SessionId session, AttemptId attempt);
-  // The job with its blocks, or null after the router was told why not.
+  // The job with its blocks; null: the router was told why not.
   template <class Wanted>
   DecodeJob* Accept(SessionId session, const Wanted& command, bool local,
                     MonotonicTime now);
@@ -100,8 +100,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
                   MonotonicTime now);
   absl::Status AppendSealed(DecodeJob& job, const v1::SealContents& seal);
   void OnLandingOver(DecodeJob& job);
-  // Gives every choice that goes on its own block table.
-  void MakeBranches(DecodeJob& job);
+  void MakeBranches(DecodeJob& job);  // a block table for each choice left
 
   // Growth and preemption: decode_growth.cc.
   // Gives every decoding attempt the blocks of its next rows, if need be from
@@ -132,6 +131,7 @@ class DecodeScheduler final : public AttemptScheduler<DecodeKind> {
   // How many of `others`, in order, must go for it to fit; none: too few.
   std::optional<size_t> FewestOf(absl::Span<DecodeJob* const> others,
                                  const DecodeJob& job) const;
+  std::vector<DecodeJob*> Leaving();  // whose blocks come by themselves
   void MakeRoomFor(const DecodeJob& job);
   // Of no step while attempts wait. True: plan again.
   bool EndStandstill(MonotonicTime now);

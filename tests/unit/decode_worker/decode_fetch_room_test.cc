@@ -182,6 +182,34 @@ TEST_F(DecodeFetchRoom, WhatIsComputedIntoAgainDoesNotComeFree) {
   EXPECT_TRUE(h->AllFree());
 }
 
+// The third, of lower rank, goes on: nothing is lacking once the old transfer
+// of the second is over.
+TEST_F(DecodeFetchRoom, NobodyIsPushedOutForWhatComesFreeAnyway) {
+  Open(Small(10));
+  h->Serve(1, 1, toy::MakeSpec(20, 60));
+  HandOver(2, toy::MakeSpec(64, 10));
+  h->Reserve(1, 3, toy::MakeSpec(30, 20));
+  ASSERT_THAT(h->landings, SizeIs(1));
+  const LandingId third = h->OnlyLanding();
+  while (counters().preemptions < 3 && h->step.has_value()) FinishStep();
+  ASSERT_EQ(quarantine(), 4u);
+  h->Verified(third, {9});
+  h->Release(1, 1);
+  FinishStep();
+  EXPECT_EQ(h->ledger().free, 4u) << "one less than the second needs";
+  EXPECT_EQ(counters().preemptions, 3u);
+  ASSERT_TRUE(h->step.has_value());
+  EXPECT_EQ(h->step->spans[0].first_position, 30u) << "the third's";
+  while (!h->landings.empty()) {
+    h->CloseLanding(h->landings.begin()->first);
+    FinishAllSteps();
+  }
+  EXPECT_EQ(tokens.at(2), 9);
+  EXPECT_EQ(tokens.at(3), 19);
+  EXPECT_EQ(failures, 0);
+  EXPECT_TRUE(h->AllFree());
+}
+
 // The second has no block for its next row until the first goes on.
 class DecodeFetchStandstill : public DecodeFetchRoom {
  protected:
