@@ -72,11 +72,11 @@ class RequestFlow {
                 MonotonicTime now, Actions* out);
   void OnDone(AttemptId id, const v1::AttemptDone& done, MonotonicTime now,
               Actions* out);
-  // The attempt ended at `worker` (which holds nothing of it any more).
   // Passed on to P, if that has a session, or refused.
   void OnPushWanted(AttemptId id, v1::PushWanted wanted, bool prefill_up,
                     MonotonicTime now, Actions* out);
   void OnPushRefused(AttemptId id, v1::PushRefused refused, Actions* out);
+  // The attempt ended at `worker` (which holds nothing of it any more).
   void OnFailed(AttemptId id, WorkerIndex worker, const absl::Status& status,
                 bool retryable, Actions* out);
   // The same, given up for the load there: nobody's fault, and no replay. The
