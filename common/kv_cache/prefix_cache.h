@@ -42,7 +42,9 @@ class PrefixCache {
   // Drops entries, those not used for longest first, until `free` blocks of
   // the pool are free or no further entry could free its block: one that is
   // held for something else too stays, and with it its parents. Drops none if
-  // all that nobody else holds would not be enough. O(size).
+  // all that nobody else holds would not be enough. A prefix goes block by
+  // block from its end: whoever asks for all of it finds none from then on, and
+  // what is left stays for prefixes that begin alike. O(size).
   void MakeRoom(uint32_t free, BlockPool& pool);
 
   void Clear(BlockPool& pool);
