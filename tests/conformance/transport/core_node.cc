@@ -103,6 +103,7 @@ bool CoreNode::PollUntil(std::string_view event) {
 std::string CoreNode::TakeEvents() {
   std::vector<std::string> names;
   for (const TransferEvent& event : events_) {
+    if (std::holds_alternative<LandingProgress>(event)) continue;
     names.push_back(std::visit(EventName(), event));
   }
   events_.clear();

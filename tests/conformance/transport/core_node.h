@@ -26,7 +26,8 @@ class CoreNode {
   void Wait(Duration timeout) { transport_->Wait(timeout); }
   // Polls until an event of this name was seen; false after 30 s.
   bool PollUntil(std::string_view event);
-  // Names and status codes of the events since, joined by spaces.
+  // Names and status codes of the events since, joined by spaces; without
+  // LandingProgress, of which there are as many as a transfer takes time.
   std::string TakeEvents();
   // Whether the landed blocks hold what the peer pushed.
   bool LandedIntact() const;
