@@ -149,9 +149,9 @@ uint64_t ExpectedAnswerTokens(const PlacementRequest& request) {
 
 uint64_t ExpectedKvBlocks(const PlacementRequest& request,
                           const WorkerView& decode) {
-  const uint64_t said = decode.load.expected_answer_tokens();
-  const uint64_t answer =
-      AnswerTokens(request, said == 0 ? kUsualAnswerTokens : said);
+  const uint64_t answer = AnswerTokens(
+      request, std::max<uint64_t>(decode.load.expected_answer_tokens(),
+                                  kUsualAnswerTokens));
   return KvBlocksFor(request.prefill_tokens, request.prefill_tokens,
                      std::max<uint64_t>(answer, 1),
                      std::max<uint64_t>(request.choices, 1));

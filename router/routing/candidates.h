@@ -45,7 +45,9 @@ struct PlacementRequest {
 inline constexpr uint64_t kUsualAnswerTokens = 64;
 // Per choice, wherever it runs.
 uint64_t ExpectedAnswerTokens(const PlacementRequest& request);
-// Blocks that this decode worker will plan with for it.
+// Blocks that it takes at this decode worker, with answers as long as usual or,
+// if that is more, as the worker plans with: one that takes risks in what it
+// accepts is no reason to prefer it.
 uint64_t ExpectedKvBlocks(const PlacementRequest& request,
                           const WorkerView& decode);
 
