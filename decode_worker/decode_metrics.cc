@@ -1,16 +1,12 @@
 #include "decode_worker/decode_metrics.h"
 
+#include "common/telemetry/counter_total.h"
 #include "common/telemetry/log.h"
 
 namespace baton::decode {
 namespace {
 
 constexpr Duration kBetweenLines = std::chrono::seconds(10);
-
-void RaiseTo(prometheus::Counter& counter, uint64_t total) {
-  const double missing = static_cast<double>(total) - counter.Value();
-  if (missing > 0) counter.Increment(missing);
-}
 
 prometheus::Counter& Returns(Metrics* metrics, const std::string& way) {
   return metrics->AddCounter(

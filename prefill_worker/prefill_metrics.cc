@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "common/telemetry/counter_total.h"
+
 namespace baton::prefill {
 namespace {
 
@@ -18,11 +20,6 @@ prometheus::Counter& Pushes(Metrics* metrics, const std::string& result) {
                              "Pushes of cached blocks that were asked for, by "
                              "how they ended",
                              {{"result", result}});
-}
-
-void RaiseTo(prometheus::Counter& counter, uint64_t total) {
-  const double missing = static_cast<double>(total) - counter.Value();
-  if (missing > 0) counter.Increment(missing);
 }
 
 }  // namespace

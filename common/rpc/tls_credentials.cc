@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/rpc/grpc_log.h"
+#include "common/telemetry/counter_total.h"
 #include "common/telemetry/log.h"
 
 namespace baton {
@@ -43,11 +44,6 @@ std::vector<PeerRole> RolesOf(const std::vector<grpc::string_ref>& uris) {
     if (const auto role = ParsePeerRoleUri(View(uri))) roles.push_back(*role);
   }
   return roles;
-}
-
-void RaiseTo(prometheus::Counter& counter, uint64_t total) {
-  const double missing = static_cast<double>(total) - counter.Value();
-  if (missing > 0) counter.Increment(missing);
 }
 
 std::shared_ptr<tls::FileWatcherCertificateProvider> MakeProvider(

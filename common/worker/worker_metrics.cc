@@ -3,14 +3,10 @@
 #include <utility>
 
 #include "common/cost_model/throughput.h"
+#include "common/telemetry/counter_total.h"
 
 namespace baton {
 namespace {
-
-void RaiseTo(prometheus::Counter& counter, uint64_t total) {
-  const double missing = static_cast<double>(total) - counter.Value();
-  if (missing > 0) counter.Increment(missing);
-}
 
 struct CostPart {
   const char* name;
